@@ -55,7 +55,7 @@ class PointContacts(ContactFamily):
         return [pair.contact for pair in self.pairs]
 
     def refuse_own(self, problem: Problem, method: str, locate: bool) -> None:
-        """Raise a LinkworkError if a contact may touch a mesh or a hull."""
+        """Raise a LinkworkError if a contact point may touch a mesh or a hull. `method` and `locate` are not used."""
         for pair in self.pairs:
             if isinstance(pair.surface.shape, Mesh | Hull):
                 kind = type(pair.surface.shape).__name__.lower()
@@ -63,7 +63,9 @@ class PointContacts(ContactFamily):
                 raise LinkworkError(f"{reason}; points cannot touch it: name other surfaces in `against`, or use boxes")
 
     def start_warning(self, problem: Problem) -> str | None:
-        """Return the text of a warning if a point starts deep inside a surface, else None."""
+        """Return the text of a warning if a contact point starts deep inside a surface, else None. Only the first
+        MEMBERS_CHECKED batch members are checked.
+        """
         for index in islice(np.ndindex(problem.batch), MEMBERS_CHECKED):
             now, values = problem.member(index)
             m = problem.system(values).mechanism
@@ -86,7 +88,9 @@ class PointContacts(ContactFamily):
         return None
 
     def rates(self, M: Array, position: Array, weight: float) -> list[Rates]:
-        """Return the rates [1/s] of the springs and dampers of all pairs together, as a list with one entry."""
+        """Return the rates [1/s] of the springs and dampers of all pairs together, as a list with one entry. The
+        arguments are those of `ContactFamily.rates`.
+        """
         m = self.mechanism
         there, poses = contact_kinematics(m.tree, position, np.zeros(m.tree.nv))
         S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
@@ -103,18 +107,22 @@ class PointContacts(ContactFamily):
         return [Rates(np.sqrt(largest_rate(M, springs)), largest_rate(M, dampers), stiffest)]
 
     def step_rate(self, rates: Rates, method: str) -> float:
-        """Return the rate [1/s] that limits the step: that of springs, and with "rk4" also that of dampers.
+        """Return the rate [1/s] that limits the step: that of springs or, with "rk4", that of dampers if it is larger.
 
         Other methods treat the dampers implicitly.
         """
         return max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, Memory]:
-        """Return "memory", a field of `System`, and the memory of point contacts for a step that begins at t [s]."""
+        """Return "memory", the name of a field of `System`, and the contact memory of contact points in a step that
+        begins at t [s].
+        """
         return "memory", Memory.of(contact_memory).begun(t)
 
     def rigid_wrenches(self, now: StepState) -> Array:
-        """Return the wrenches (nbodies, 6) [N, N m] of rigid points on the bodies, from the memory of `now`."""
+        """Return the wrenches (nbodies, 6) [N, N m] of rigid contact points on the bodies, from the contact memory of
+        the state `now`.
+        """
         m = self.mechanism
         met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         return wrenches_from_forces(self.pairs, forces_of(now.contact_memory), *met)
@@ -124,24 +132,26 @@ class PointContacts(ContactFamily):
         return [each.force for each in now.once(compliant_contacts)]
 
     def slips(self, now: Sample) -> list[Array]:
-        """Return the slip velocity (3,) [m/s] of each pair in world axes; zero if apart."""
+        """Return the slip velocity (3,) [m/s] of each pair in world axes; zero for a pair that is apart."""
         if not now.system.rigid:
             return [each.slip for each in now.once(compliant_contacts)]
         states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
         return [_slip_velocity(at, number > APART) for number, at in zip(states, there, strict=True)]
 
     def points(self, now: Sample) -> list[Array]:
-        """Return the position (3,) [m] of each contact point in the world; zero if apart."""
+        """Return the position (3,) [m] of each contact point in the world; zero for a pair that is apart."""
         states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
         pairs = zip(states, there, strict=True)
         return [where(number > APART, at.pose.point(at.point), np.zeros(3)) for number, at in pairs]
 
     def energies(self, now: Sample) -> list[Number]:
-        """Return the energy [J] of the springs of each pair."""
+        """Return the energy [J] of the normal and tangential spring of each pair."""
         return [each.energy for each in now.once(compliant_contacts)]
 
     def wrenches(self, now: Sample) -> Array:
-        """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body."""
+        """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body, about its origin and in its
+        axes.
+        """
         places = now.once(_places)
         if now.system.rigid:
             forces = forces_of(now.state.motion.contact_memory)
@@ -170,7 +180,8 @@ def _memory(now: Sample) -> Memory:
 class Recorded(NamedTuple):
     """Force, anchor, slip velocity and elastic energy of one compliant contact in one sample; vectors in world axes.
 
-    `contact_force` has the force in the axes of the surface, with the contact state. The energy is in J.
+    `contact_force` has the force in the axes of the surface, with the contact state. `force` is in [N], `anchor` in
+    [m], `slip` in [m/s], `energy` in [J].
     """
 
     contact_force: ContactForce

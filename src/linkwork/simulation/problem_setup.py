@@ -53,8 +53,8 @@ from linkwork.spatial.scalar import Array, Number
 
 
 class Continuation(NamedTuple):
-    """A run to be continued: its mechanism, final state, parameters, step dt [s], end time [s], events and batch
-    shape.
+    """A run to be continued: its mechanism, final state, parameters by name, step dt [s], end time [s], events and
+    batch shape.
     """
 
     mechanism: Mechanism
@@ -69,7 +69,8 @@ class Continuation(NamedTuple):
 class Setup(NamedTuple):
     """The unchecked arguments of `simulate` or `Simulator`, under the names of `simulate`.
 
-    `continued` is the run to continue, in place of q0. `commands` are parameters that the controller switches.
+    `continued` is the run to continue, if q0 is a run. `commands` are the names of the parameters that the controller
+    switches.
     """
 
     mechanism: Mechanism
@@ -92,7 +93,7 @@ class Setup(NamedTuple):
 
 
 class Switches(NamedTuple):
-    """Entries of a schedule, and the names of all parameters that can be switched during the run."""
+    """The entries of a schedule (`timeline`), and the `names` of all parameters that can be switched during the run."""
 
     timeline: tuple[Switch, ...]
     names: tuple[str, ...]
@@ -113,7 +114,7 @@ class Functions(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """Checked array arguments by name, their common batch shape, and the mechanism parameters among them."""
+    """Checked array arguments by name (`values`), their common batch shape, and the mechanism parameters among them."""
 
     values: dict[str, Array]
     batch: Shape
@@ -166,7 +167,7 @@ def problem_of(setup: Setup) -> Problem:
 
 
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
-    """Return setup and problem, extended by the parameters that the controller switches (its commands).
+    """Return `setup` and `problem`, extended by the parameters that the controller switches (its commands).
 
     To find the names of these parameters, the function calls the controller once. A controller with commands becomes a
     sampled controller.
@@ -275,7 +276,7 @@ def _constant(t: Number, q: Array, v: Array, wrenches: Array) -> Array:
 
 
 def _gain(name: str, value: ArrayLike) -> Array:
-    """Return a gain as an array of floats; raise a LinkworkError that names a gain that is not numeric."""
+    """Return the gain `name` as an array of floats; raise a LinkworkError if its `value` is not numeric or finite."""
     array = as_numbers(f"gain {name!r}", value)
     refuse_non_finite(f"gain {name!r}", array)
     return array
@@ -284,8 +285,7 @@ def _gain(name: str, value: ArrayLike) -> Array:
 def _controllers(
     controller: Controller | Sampled | None, gains: list[str]
 ) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
-    """Return the continuous controller, the sampled controller, and the sampling; those that the run does not have are
-    None.
+    """Return the continuous controller, the sampled controller and its sampling; each is None if the run has none.
 
     `controller` is the argument of `simulate`, and `gains` are the names of all gains.
     """
@@ -300,7 +300,7 @@ def _controllers(
 
 
 def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
-    """Return the initial memory (k,) of the sampled controller `sampler`; in a continued run, the memory at its end."""
+    """Return the initial memory (..., k) of the controller `sampler`, or of the continued run; empty without memory."""
     if setup.continued is not None:
         return setup.continued.final.memory
     controller = setup.controller
@@ -373,8 +373,8 @@ def _arrays(
 ) -> Arrays:
     """Return start states, constant wrenches and parameters as arrays, broadcast to one batch shape.
 
-    `setup` has the arguments of `simulate`, `given` are the parameters and `gains` the gains by name, and `memory` (k,)
-    is the initial memory of the controller.
+    `setup` has the arguments of `simulate`, `given` are the parameters and `gains` the gains by name, and `memory`
+    (..., k) is the initial memory of the controller, k numbers.
     """
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
@@ -393,7 +393,7 @@ def _arrays(
 
 
 def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:
-    """Return the coordinates `q0`, or the default start, as an array (..., nq) with normalized quaternions."""
+    """Return `q0`, or if it is None the coordinates of `start_of`, as an array (..., nq) with unit quaternions."""
     q = as_numbers("q0", start_of(m).q if q0 is None else q0)
     if q.ndim == 0 or q.shape[-1] != m.nq:
         raise ShapeError(f"q0 has shape {q.shape}, expected (..., {m.nq})")
@@ -414,17 +414,17 @@ def start_of(m: Mechanism) -> Keyframe:
 
 
 def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
-    """Return the start velocities: `v0`, or those of the keyframe "start" if q0 is not given either, or zeros."""
+    """Return the start velocities: `v0`, or those of the keyframe "start" if neither q0 nor v0 is given, or zeros."""
     if setup.v0 is None:
         return start_of(m).v if setup.q0 is None else np.zeros(m.nv)
     return setup.v0
 
 
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
-    """Return the start state (*batch, ...) of a new or continued run.
+    """Return the start state of all members of a new or continued run, in arrays (*batch, ...).
 
-    `setup` has the arguments of `simulate`, and `arrays` the checked array arguments. The modes of the state are the
-    values of the parameters in `switched`.
+    `setup` has the arguments of `simulate`, and `arrays` the checked array arguments. The modes in the state are the
+    values of the parameters called `switched`.
     """
     batch, parameters = arrays.batch, arrays.parameters
     begin = (
@@ -448,10 +448,10 @@ def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
 
 
 def _resumed(run: Continuation, dt: float | None) -> MemberState:
-    """Return the start state of a continued run: the final state of the first run, for the step dt [s].
+    """Return the start state of a continued run: the final state of the first run `run`, for the step dt [s].
 
-    Members that Ctrl-C stopped run again. If dt differs from the first step, the step count is converted; the end time
-    of the first run must then be a whole number of the new steps.
+    Members that Ctrl-C stopped run again. If dt differs from the step of the first run, the step count is converted;
+    the end time of the first run must then be a whole number of new steps.
     """
     status = np.where(run.final.status == STOPPED, RUNNING, run.final.status)
     step = run.final.step
@@ -465,7 +465,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
-    """Return the start state with an event log; in a `resumed` run, the arming states of guards are unchanged."""
+    """Return the start state with an empty event log; a `resumed` run begins with its last arming states."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + friction_count(m) + own + guards + len(problem.commands)
@@ -482,7 +482,7 @@ _inertias: WeakKeyDictionary[Mechanism, Array] = WeakKeyDictionary()
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Return the springs and dampers at joint limits; None if `time_constant` is None.
+    """Return the springs and dampers at joint limits; None if there are no limits or `time_constant` is None.
 
     They are critically damped, with the time constant `time_constant` [s].
     """

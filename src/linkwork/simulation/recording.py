@@ -17,15 +17,17 @@ from linkwork.simulation.series import RunFacts, Series, find, recordable
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array
 
-# Memory limits [bytes]: without the argument `every`, a recording has at most COMFORTABLE; above WORTH_A_WARNING, it
-# warns
+# Memory limits [bytes]: without the argument `every`, a recording has at most COMFORTABLE; above WORTH_A_WARNING, a
+# warning is given
 COMFORTABLE = 2 << 30
 WORTH_A_WARNING = 1 << 30
 MOST_STEPS = 1e12  # largest number of steps of a run: at 0.1 us per step, the fastest, they take a day
 
 
 class Storage:
-    """Arrays (*batch, T, ...) for all recorded series, and the step numbers (T,) of their samples."""
+    """Arrays (*batch, T, ...) for all recorded series, and the step numbers (T,) of their T samples. `record` and
+    `every` are the arguments of `simulate`, `choice` has the step, and `duration` is in [s].
+    """
 
     def __init__(
         self, problem: Problem, choice: Choice, record: Sequence[str] | None, every: int | None, duration: float
@@ -54,11 +56,13 @@ class Storage:
         self._axis = len(batch)
 
     def places(self) -> dict[str, Array]:
-        """Return, for each series, a view (*batch, k, ...) of its array for the k samples that are not yet recorded."""
+        """Return, by series name, a view (*batch, k, ...) of the series' array for the k samples that are not yet
+        recorded.
+        """
         return {name: array[self._between(self.samples, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
-        """Return new, uninitialized arrays (*batch, count, ...) for `count` samples of each series.
+        """Return new, uninitialized arrays (*batch, count, ...) for `count` samples of each series, by series name.
 
         They do not share memory with the recording. The caller may fill and append fewer than `count` samples.
         """

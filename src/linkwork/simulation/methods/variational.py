@@ -1,6 +1,6 @@
 """Variational methods (variational, RATTLE, SHAKE): their steps conserve momenta and the symplectic form.
 
-All of them solve the equations of `discrete_equations` by Newton's method with a line search.
+All three solve the equations of `discrete_equations` by Newton's method with a line search.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
 
 ITERATIONS = 50  # largest number of corrections
-CORRECTIONS = 4  # largest number of corrections with one factorization
+CORRECTIONS = 4  # largest number of corrections with one factorization of Newton's matrix
 FEW = 6  # up to this number of velocities, factoring the matrix again costs less than a loop of corrections
 FAST = 0.03  # a correction must reduce the residual to this fraction; otherwise Newton's matrix is factored anew
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
@@ -53,11 +53,12 @@ NewtonSolver = Callable[[Array, Array], Constrained]
 class MomentumBalance(NamedTuple):
     """The momentum balance of an iterate of Newton's method.
 
-    `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `errors` (nh,) are the constraint
-    errors, `scale` [N s] is the momentum to which residuals are relative. `momentum` (nv,) is the momentum at the end
-    of the step, `work` [J] the work in the step. `touched` has the work [J] of contacts and the impulse of the ground,
-    or is empty. Only energy-momentum steps use the other members of the tuple: the change `stored` [J] of the potential
-    energy, and `begin` and `end` (nv,), the energy impulse at the start and the end of the step if its factor is 1.
+    `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `errors` (nh,) are the errors of
+    all constraint rows, and `scale` [N s] is the momentum to which residuals are relative. `momentum` (nv,) [N s, N m
+    s] is the momentum at the end of the step, and `work` [J] the work in the step. `touched` (7,) has the work [J] of
+    contacts, and the impulse [N s] and angular impulse [N m s] of the ground, or is empty. Only energy-momentum steps
+    use the other members of the tuple: the change `stored` [J] of the potential energy, and `begin` and `end` (nv,),
+    the energy impulse at the start and at the end of the step for a factor of 1.
     """
 
     residual: Array
@@ -72,7 +73,7 @@ class MomentumBalance(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,) and their momentum balance.
+    """The iterate of Newton's method: joint motion dv (nv,) [rad, m], multipliers (nh,) and their momentum balance.
 
     `part` is the fraction of the next correction that is tried, and `iterations` the number of corrections so far.
     `ended` is 1 if no further corrections are needed, else 0. `singular` is 1 if the step begins at a singular position
@@ -94,8 +95,8 @@ class Guess(NamedTuple):
 
 
 class StepEvaluation(NamedTuple):
-    """The equations of a step, evaluated at an iterate: motion of the bodies, constraint rows (nh, nv), momentum
-    balance.
+    """The equations of a step, evaluated at an iterate: motion of the bodies, constraint rows (nh, nv) at both ends of
+    the step, and momentum balance.
     """
 
     motion: MotionEvaluation
@@ -104,7 +105,7 @@ class StepEvaluation(NamedTuple):
 
 
 class Variational:
-    """Equations of a variational step: discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic.
+    """Equations of a variational step: discrete Euler-Lagrange equations (S4, equation 5.4). Order 2, symplectic.
 
     The energy oscillates, but does not drift.
     """
@@ -121,15 +122,16 @@ class Variational:
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns of a step: joint motion and multipliers."""
+        """Return the number of unknowns of a step: nv joint motions and nh multipliers."""
         return mechanism.nv + mechanism.nh
 
     def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
-        """Return the residuals of the step's equations for a motion dv (nv,) with multipliers (nh,).
+        """Return the residuals of the step's equations for a motion dv (nv,) [rad, m] with multipliers (nh,).
 
-        The impulses of the constraints act along J(q_0). At a singular position of loops, J(q_0) has lower rank than
-        J(q_1), and no impulses along J(q_0) can satisfy the loops. If `singular` is 1, the impulses act along J(q_1)
-        instead. Only energy-momentum steps use `kick`, the factor of the energy impulse.
+        The impulses of the constraints act along their rows J(q_0) at the start of the step; J(q_1) are those at its
+        end. At a singular position of loops, J(q_0) has lower rank than J(q_1), and no impulses along J(q_0) can
+        satisfy the loops. If `singular` is 1, the impulses act along J(q_1) instead. Only energy-momentum steps use
+        `kick`, the factor of the energy impulse.
         """
         motion = self.interval.evaluate(dv)
         errors, J = self.interval.rows(motion.second, dv)
@@ -146,7 +148,9 @@ class Variational:
         return StepEvaluation(motion, ConstraintRows(rows, J), balance)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum (nv,)."""
+        """Return the coordinates (nq,) and velocities (nv,) after a step with the motion dv (nv,) and the final
+        `momentum` (nv,).
+        """
         q = integrate(self.mechanism, self.now.q, dv)
         return q, velocities(self.mechanism if self.projected else unconstrained(self.mechanism), q, momentum)
 
@@ -190,7 +194,9 @@ class Variational:
         return Solution(np.concatenate([best.dv, best.multipliers]), moved, best.ended > 0.0)
 
     def end_state(self, dv: Array, balance: MomentumBalance) -> StepState:
-        """Return the state at the end of a step with the motion dv (nv,) and its momentum balance."""
+        """Return the state at the end of a step with the motion dv (nv,) and the momentum balance `balance` of this
+        motion.
+        """
         q, v = self.arrived(dv, balance.momentum)
         moved = self.now._replace(q=q, v=v)
         if not len(self.now.ledger):
@@ -200,9 +206,9 @@ class Variational:
         return moved.with_work(np.array([balance.work, contacts, 0.0, joints, *ground, *friction]))
 
     def _touched(self, work: Array) -> Array:
-        """Return the work of contacts and the impulse of the ground (7,) in a step; empty if there is no work ledger.
+        """Return the work [J] of contacts, and impulse and angular impulse of the ground, in a step as one array (7,).
 
-        `work` has the work of the step and the changes of the ledger.
+        The result is empty if there is no work ledger. `work` has the work of the step and the changes of the ledger.
         """
         return np.array([work[1], *work[4:10]]) if len(work) > 1 and self.has_contacts else NO_KICK
 
@@ -240,7 +246,7 @@ class Variational:
     def factored(self, guess: Guess, kick: Number) -> tuple[Guess, NewtonSolver]:
         """Return the guess with its residuals evaluated, and the solver of Newton's equations at this guess.
 
-        Other quantities of its momentum balance, such as the work, are evaluated after corrections. `kick` is the
+        Other quantities of the momentum balance, such as the work, are evaluated after corrections. `kick` is the
         factor of the energy impulse; it is 0 except in energy-momentum steps.
         """
         here = self.evaluated(guess.dv, guess.multipliers, kick, guess.singular)
@@ -323,7 +329,9 @@ class Variational:
 
 
 class Rattle(Variational):
-    """Equations of a RATTLE step: a variational step with springs evaluated at both ends (S4 2.33 to 2.37)."""
+    """Equations of a RATTLE step: a variational step with springs evaluated at both ends (S4, equations 2.33 to
+    2.37).
+    """
 
     at_ends = True
 
@@ -331,10 +339,11 @@ class Rattle(Variational):
 class Shake(Rattle):
     """Equations of a SHAKE step: positions of RATTLE, with velocities that satisfy loops to second order only.
 
-    Velocities are not projected onto the loops (S4 2.31, 2.32). The impulses of the constraints at both ends of a step
-    have the same multipliers, up to a common factor that makes them equally large; RATTLE solves for the multipliers at
-    the end. The resulting momentum error is along the constraint rows, and the multipliers of the next step absorb it,
-    so that the positions are the same. Without the factor, this error would grow near singular positions.
+    Velocities are not projected onto the loops (S4, equations 2.31 and 2.32). The impulses of the constraints at both
+    ends of a step have the same multipliers, up to a common factor that makes them equally large; RATTLE solves for
+    separate multipliers at the end. The momentum error of SHAKE is along the constraint rows, and the multipliers of
+    the next step absorb it, so that the positions are the same. Without the factor, this error would grow near singular
+    positions.
     """
 
     projected = False

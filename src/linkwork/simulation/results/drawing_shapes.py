@@ -15,7 +15,8 @@ UPWARD = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 25)  # latitudes of points on a 
 
 
 class Solid(NamedTuple):
-    """A visual shape of a body: `points` (n, 3) [m] whose convex hull is the shape, and `edges`, polylines (k, 3) [m].
+    """A visual shape of a body: `points` (n, 3) [m] whose convex hull is the shape, and `edges`, polylines with k
+    points, (k, 3) [m].
 
     All points are in the frame of body number `body`. `color` is (red, green, blue) from 0 to 1, or None.
     """
@@ -39,7 +40,9 @@ def solids_of(body: Body) -> list[Solid]:
 
 
 def _hull(shape: Shape) -> tuple[Array, list[Array]]:
-    """Return points (n, 3) [m] whose convex hull is the shape, and its edges (k, 3) [m], in the shape's frame."""
+    """Return points (n, 3) [m] whose convex hull is the shape, and its edges, polylines (k, 3) [m]; all in the shape's
+    frame.
+    """
     match shape:
         case Box(size):
             signs = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1], [1, 1]])

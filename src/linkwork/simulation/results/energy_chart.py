@@ -69,10 +69,10 @@ def draw_energies(run: RunData, path: str | os.PathLike[str] | None = None) -> F
 
 
 def energy_parts(run: RunData) -> tuple[list[Part], Array]:
-    """Return the parts of the energy of a run, and the energy (T,) [J] at the start plus the energy supplied since
-    then.
+    """Return the parts of the energy of a run, and a sum (T,) [J]: the energy at the start plus the energy supplied
+    since then.
 
-    Potential energy is relative to its lowest value in the run.
+    Potential energy is relative to its lowest value in the run. Parts that are always very small are left out.
     """
     stored = run.once(run_energies)
     potential = np.asarray(stored.potential)

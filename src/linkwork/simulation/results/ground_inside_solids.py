@@ -20,11 +20,11 @@ MOST_STATES = 200  # largest number of states that are examined; they are evenly
 
 
 def ground_depths(tables: SolidTables, poses: Array) -> Array:
-    """Return, for s states, the depth (s, n) [m] of the deepest examined ground point inside the solid of each of n
+    """Return, for s states, the depth (s, n) [m] of the deepest examined ground point inside the solid, for each of n
     pairs.
 
     The depth is zero for pairs without uneven ground, for spheres, whose contact points are exact, and in states that
-    are not examined. `poses` (s, nbodies + 1, 4, 4) are the poses of the world and all bodies.
+    are not examined. `poses` (s, nbodies + 1, 4, 4) are the world poses of all bodies, the world first.
     """
     found = np.zeros((len(poses), len(tables.pairs)))
     states = np.arange(0, len(poses), max(1, -(-len(poses) // MOST_STATES)))
@@ -56,7 +56,9 @@ def _ground_points(ground: HeightField | Ground, centre: Array, reach: float) ->
 
 
 def _grid_lines(ground: HeightField, d: int, centre: Array, reach: float) -> Array:
-    """Return positions (s, k) [m] along axis d of grid lines within `reach` [m] of the `centre` (s,) [m]."""
+    """Return the positions (s, k) [m], along axis d (0 for x, 1 for y), of k grid lines within `reach` [m] of `centre`
+    (s,) [m].
+    """
     count, half = np.array(ground.heights).shape[d], 0.5 * ground.size[d]
     cell = 2.0 * half / (count - 1)
     most = int(np.ceil(2.0 * reach / cell)) + 1
@@ -88,7 +90,7 @@ def _heights(ground: Ground, x: Array, y: Array) -> Array:
 
 
 def _depths(shape: Box | Capsule | Cylinder | Hull, points: Array) -> Array:
-    """Return the depths [m] of points (..., 3) [m] inside a convex solid; negative outside.
+    """Return the depths (...) [m] of points (..., 3) [m] inside a convex solid; negative outside.
 
     The points are relative to the centre of the solid, in its axes.
     """

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 SIZE, BESIDE = 4.2, (1.7, 0.8)  # inches: longer side of the drawing; space for legend and title
 NARROW = 0.35  # smallest ratio of the shorter to the longer side
 POINT_VIEW = 0.1  # size [m] of the view of a single point
-FLAT = 1e-6  # extent normal to a plane, relative to the size, below which a mechanism counts as planar
+# extent normal to a coordinate plane, relative to the largest extent, below which a mechanism counts as planar
+FLAT = 1e-6
 AZIMUTH, ELEVATION = np.radians(-62.0), np.radians(18.0)  # oblique view of mechanisms that are not planar [rad]
 FAINT = 0.18  # opacity of the first of several positions; the last is opaque
 FEW = 6  # largest number of bodies that are drawn thick and named in the legend
@@ -41,7 +42,9 @@ Place = tuple[int, Array]  # body number and a point (3,) [m] in its frame
 
 
 class View(NamedTuple):
-    """Direction of view of a drawing: world vectors (3,) that point right and up, and their names if they are axes."""
+    """Direction of view of a drawing: world unit vectors (3,) that point `right` and `up`, and `names` for both, empty
+    if not a coordinate axis; None for an oblique view.
+    """
 
     right: Array
     up: Array
@@ -135,7 +138,9 @@ def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.Path
 
 
 def skeleton(m: Mechanism) -> Skeleton:
-    """Return the points and lines of a mechanism to draw: joints, loops, springs, centres of mass and frames."""
+    """Return the points and lines of a mechanism to draw: joints, loops, springs, centres of mass, frames and visual
+    shapes.
+    """
     points: list[list[Array]] = [[] for _ in m.bodies]
     found = Skeleton([], [], [], [], [], [], [], [])
     for j in m.joints:
@@ -192,7 +197,7 @@ def _mass_points(body: Body, points: list[Array]) -> list[Array]:
 
 
 def view_of(points: Array, gravity: Array) -> View:
-    """Return the direction of view for drawing points (n, 3) [m], with gravity downward.
+    """Return the direction of view for drawing world points (n, 3) [m], with `gravity` (3,) [m/s^2] downward.
 
     If all points are in a plane normal to a coordinate axis, the view is along that axis, else it is oblique.
     """
@@ -227,8 +232,8 @@ def _not_collinear(points: Array) -> bool:
 
 
 def outline(points: Array) -> Array:
-    """Return the corners (k, 2) of the convex hull of points (n, 2) in order: two for a line, one for a single
-    point.
+    """Return the corners (k, 2) [m] of the convex hull of points (n, 2) [m], in counterclockwise order: two for a line,
+    one for a single point.
     """
     size = max(float(np.ptp(points, axis=0).max()), 1e-12)
     ordered = sorted({(round(float(x) / size, 9), round(float(y) / size, 9)) for x, y in points})
@@ -289,7 +294,8 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
 
 
 def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, order: int, few: bool) -> None:
-    """Draw the mechanism in one position, with body poses X (nbodies + 1, 4, 4); distant bodies are drawn first.
+    """Draw the mechanism in one position, with world poses X (nbodies + 1, 4, 4) of the world and all bodies; distant
+    bodies are drawn first.
 
     `axes` are the axes of the figure, `view` is the projection, `bones` the skeleton of the mechanism, `shade` the
     opacity from 0 to 1, and `order` the drawing order; lines are thicker if the mechanism has `few` bodies.
@@ -327,8 +333,8 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 
 
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
-    """Return the mean coordinate [m] of a body along the direction `away` from the viewer: the most distant is drawn
-    first.
+    """Return minus the mean coordinate [m] of a body along `away` (3,), the direction from the viewer: the most distant
+    body has the smallest value and is drawn first.
 
     X (nbodies + 1, 4, 4) are the body poses, `bones` is the skeleton of the mechanism, and `points` are the points of
     the body in its frame.
@@ -353,7 +359,9 @@ def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: 
 
 
 def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: int) -> None:
-    """Draw a circle, the symbol of a joint or loop, at the point `at` (2,) [m] of the drawing plane."""
+    """Draw a circle, the symbol of a joint or loop, at the point `at` (2,) [m] of the drawing plane. `edge` is its
+    colour and `size` its diameter in points; `shade` is the opacity from 0 to 1, `order` the drawing order.
+    """
     look = {"markerfacecolor": "white", "markeredgecolor": edge, "markeredgewidth": 0.25 * size, "markersize": size}
     axes.plot(*at, marker="o", linestyle="none", alpha=shade, zorder=order, **look)
 
@@ -425,7 +433,9 @@ def _at(X: Array, place: Place) -> Array:
 
 
 def _points(X: Array, body: int, points: Array) -> Array:
-    """Return the world positions (n, 3) [m] of points (n, 3) [m] of a body, for body poses X (nbodies + 1, 4, 4)."""
+    """Return the world positions (n, 3) [m] of points (n, 3) [m] in the frame of a body, for body poses X (nbodies + 1,
+    4, 4).
+    """
     return points @ X[body, :3, :3].T + X[body, :3, 3]
 
 

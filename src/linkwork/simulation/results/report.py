@@ -168,9 +168,8 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 
 def _slips(run: RunData) -> Iterator[Row]:
-    """Yield the report row for the largest slip speed of engaged elements without a capacity, which must not slip.
-
-    Clutches without a capacity are an example.
+    """Yield the report row for the largest slip speed of engaged elements without a capacity, such as gears; they must
+    not slip.
     """
     speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
     if speeds:
@@ -187,7 +186,9 @@ def _slips(run: RunData) -> Iterator[Row]:
 
 
 def _singular(run: RunData, J: Array) -> Row:
-    """Return the report row for the worst conditioning of the loops, from their Jacobians J (*batch, T, nc, nv)."""
+    """Return the report row for the worst conditioning of the loops at any sample, from their Jacobians J (*batch, T,
+    nc, nv).
+    """
     name, flat = "loop conditioning", J.reshape(-1, *J.shape[-2:])
     times = np.broadcast_to(run.t, J.shape[:-2]).reshape(-1)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // limits.POSITIONS_CHECKED)]
@@ -287,9 +288,11 @@ def _speed(run: RunData) -> Row:
 
 
 def _state_error(run: RunData) -> Row:
-    """Return the report row for the error of q and v, by Richardson extrapolation from a run with half the step.
+    """Return the report row for the estimated error of q and v, by Richardson extrapolation from a run with half the
+    step.
 
-    For a method of order p, half the step reduces the error to 1 / 2^p.
+    For a method of order p, half the step reduces the error to 1 / 2^p. Adaptive methods are compared with a run with
+    tighter tolerances instead.
     """
     if run.again is None:
         raise LinkworkError(

@@ -49,8 +49,8 @@ def falls(run: RunData) -> Iterator[Row]:
 
 
 def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joint | None:
-    """Return the free joint whose bodies fall below all their surfaces in the last two `samples`; None if there is
-    none.
+    """Return the free joint whose bodies have fallen below all surfaces that they can touch; None if there is none.
+    `index` is the batch index of the member, and `samples` are the numbers of its last two samples.
     """
     m = run.varied(index)
     size = float(np.linalg.norm(m.gravity))
@@ -83,6 +83,7 @@ def _solids_fallen(
     run: RunData, index: tuple[int, ...], samples: Sequence[int], root: Joint, free: Sequence[Joint]
 ) -> bool:
     """Return whether the solids of all bodies outboard of the free joint `root` have fallen below all other solids.
+    `index` is the batch index of the member, `samples` are its last two samples, and `free` all free joints.
 
     Solids outboard of other free joints are ignored, because they may fall too.
     """
@@ -115,11 +116,12 @@ def _solids_fallen(
 
 
 def _solid_is_below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -> bool:
-    """Return whether a solid that falls along `down` (3,) can no longer meet the solid `ground`.
+    """Return whether a solid that falls along `down` (3,), a unit vector in world axes, can no longer meet the solid
+    `ground`.
 
-    The ground has the rotation R (3, 3); `apart` (3,) [m] is the vector from its centre to the centre of the falling
-    solid, and `extents` (2,) [m] are the extents of the falling solid and of the ground along `down`. Every solid below
-    a plane counts as inside it.
+    R (3, 3) is the rotation of the ground in the world; `apart` (3,) [m] is the vector from the centre of the ground to
+    that of the falling solid, in world axes, and `extents` (2,) [m] are the extents of the falling solid and of the
+    ground along `down`. Everything below a plane counts as inside it, and can still meet it.
     """
     if isinstance(ground.shape, Plane):
         return bool(R[:, 2] @ down >= 0.0 and apart @ R[:, 2] > extents[0])
@@ -142,7 +144,9 @@ def _pairs_of(mechanism: Mechanism, root: Joint) -> list[int]:
 
 
 def _solids_of(mechanism: Mechanism, root: Joint) -> list[int]:
-    """Return the numbers of the pairs of solids with a solid on a body outboard of the joint `root`."""
+    """Return the numbers of the pairs of solids in which exactly one solid is on a body outboard of the joint
+    `root`.
+    """
     carried = _bodies_carried_by(mechanism, root)
     bodies = [(pair.first.body in carried, pair.second.body in carried) for pair in mechanism.solid_pairs]
     return [k for k, (a, b) in enumerate(bodies) if a != b]
@@ -155,7 +159,8 @@ def _contacts_of(mechanism: Mechanism, root: Joint) -> list[int]:
 
 
 def _contact_is_below_surface(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down: Array) -> bool:
-    """Return whether a contact that falls along `down` (3,) can no longer meet its surface.
+    """Return whether a contact that falls along `down` (3,), a unit vector in world axes, can no longer meet its
+    surface.
 
     `pair` is the contact pair, `at` the kinematics of the contact, and `poses` are the world poses of all bodies.
     """
@@ -168,7 +173,9 @@ def _contact_is_below_surface(pair: Pair, poses: Sequence[Transform], at: Contac
 
 
 def _extent(surface: Surface, along: Array) -> float:
-    """Return the distance [m] that a shape extends from its origin along a direction `along` (3,) in its frame."""
+    """Return the distance [m] that the shape of a surface extends from its origin along the unit vector `along` (3,) in
+    its frame; inf if unlimited.
+    """
     shape = surface.shape
     if isinstance(shape, Box):
         return float(0.5 * np.abs(along) @ np.asarray(shape.size))

@@ -1,9 +1,9 @@
 """Report checks of the momentum of mechanisms that touch the world: gravity and the ground change this momentum.
 
-During the run, the impulse of the contacts with the world and the moment of this impulse are added up. The linear
-momentum changes by this impulse and the impulse of gravity, the angular momentum about the origin of the world by the
-moments of both impulses. The moment of gravity is the integral over a cubic between two samples of the path of the
-centre of mass.
+During the run, the impulses of the contacts with the world, and their moments about the world origin, are added up. The
+linear momentum changes by this impulse and the impulse of gravity, the angular momentum about the origin of the world
+by the moments of both impulses. The moment of gravity is integrated over time; between two samples, the path of the
+centre of mass is taken as a cubic.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def touches_world(mechanism: Mechanism) -> bool:
 
 
 def why_not_with_ground(run: RunData) -> str:
-    """Return the reason why the impulse of the ground is unknown; empty if it is known, or if nothing touches the
-    ground.
+    """Return the reason why the impulse of the ground is unknown; an empty text if it is known, or if nothing can touch
+    the world.
     """
     if not touches_world(run.mechanism):
         return ""
@@ -81,7 +81,9 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
 
 
 def _reaches(mechanism: Mechanism) -> Iterator[float]:
-    """Yield the distances [m] of the contacts of each pair from the origin of the body to which they are fixed."""
+    """Yield, for each contact pair and pair of solids, the largest distance [m] of its contact points from the origin
+    of the body.
+    """
     for contact, _ in mechanism.contact_pairs:
         yield float(np.linalg.norm(contact.at.pose.p)) + contact.radius
     for pair in mechanism.solid_pairs:
@@ -89,7 +91,8 @@ def _reaches(mechanism: Mechanism) -> Iterator[float]:
 
 
 def _ground(run: RunData) -> Array:
-    """Return the linear and angular impulse of the ground since the start of the run (*batch, T, 6) [N s, N m s].
+    """Return the linear and angular impulse (*batch, T, 6) [N s, N m s] of the ground on the mechanism since the start
+    of the run, about the world origin.
 
     If this impulse was not recorded, it is known only at the start and at the end of members that finished; other
     samples are nan.

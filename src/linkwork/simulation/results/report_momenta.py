@@ -3,8 +3,8 @@
 If only free joints without joint forces connect a mechanism to the world, it conserves its angular momentum about the
 centre of mass. Its linear momentum then changes only by the impulse of gravity. If its contacts touch the world, the
 impulse of the ground is included; see `report_ground_impulse`. Other mechanisms may have symmetries, such as rotation
-about a vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the momenta
-that the joint velocities would cause one at a time.
+about a vertical axis through an anchor, each with a conserved momentum. Drifts (changes of conserved momenta) are
+relative to the sum of the momenta that the joint velocities would cause one at a time.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def _same_symmetries(run: RunData, first: Mechanism) -> bool:
 
 
 def _what_changes_momentum(run: RunData) -> str:
-    """Return the reason why total momentum is not conserved or cannot be checked; empty if it is conserved."""
+    """Return the reason why the total momentum is not conserved or cannot be checked; an empty text if it is
+    conserved.
+    """
     if not {"q", "v"} <= run.recorded.keys():
         return "q and v were not both recorded"
     for joint in run.mechanism.joints:
@@ -111,7 +113,9 @@ def _what_changes_momentum(run: RunData) -> str:
 
 
 def _what_pushes(run: RunData) -> str:
-    """Return the name of the wrench or controller that acts on the mechanism from the world; "" if there is none."""
+    """Return a text that says which wrenches or controller act on the mechanism from the world; "" if there are
+    none.
+    """
     if run.settings.pushed:
         return "wrenches act"
     if run.settings.controlled and "tau" not in run.recorded:
@@ -148,11 +152,11 @@ def _weight(run: RunData) -> Array:
 
 
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
-    """Return the sizes of linear and angular momentum (*batch,) to which drifts of momenta are relative.
+    """Return the sizes (*batch,) of linear [N s] and angular [N m s] momentum to which drifts of momenta are relative.
 
-    Each size is a sum over the joints: of the momentum that the velocity of each joint alone would cause, at the sample
-    where the sum is largest. Each size is at least a small fraction of the other size, converted with the largest
-    radius of gyration: linear momentum is angular momentum divided by this length.
+    Each size is the sum over all velocities of the momentum that this velocity alone would cause, at the sample where
+    the sum is largest. Each size is at least a small fraction of the other size, converted with the largest radius of
+    gyration: linear momentum is angular momentum divided by this length.
     """
     every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]

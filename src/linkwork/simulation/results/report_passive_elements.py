@@ -53,10 +53,12 @@ def passive_elements(run: RunData) -> Iterator[Row]:
 
 
 def _of_rigid_solids(run: RunData, title: str, added: Array, scale: Array, spent: str) -> Row:
-    """Return the report row for the energy `added` (*batch,) [J] by rigid solids, with a warning for small gains.
+    """Return the report row for the energy `added` (*batch,) [J] by rigid contacts of solids, with a warning for a
+    small excess.
 
     `scale` (*batch,) [J] is the energy exchanged; it is at least the kinetic energy that gravity gives the mechanism in
-    one step, which contacts at rest remove again in every step. `title` and `spent` are the name and note of the row.
+    one step, which contacts at rest remove again in every step. `title` is the name of the row, and `spent` the start
+    of its note.
     """
     gravity = np.linalg.norm(np.asarray(run.parameters.get("gravity", run.mechanism.gravity)), axis=-1)
     falling = float(run.mechanism.mass) * (gravity * (run.settings.dt or 0.0)) ** 2 / 2.0
@@ -84,7 +86,7 @@ def _why_not(run: RunData, name: str) -> str:
 
 
 def _largest_rise(energy: Array) -> Array:
-    """Return the largest rise (*batch,) [J] of `energy` (*batch, T) between any two samples."""
+    """Return the largest rise (*batch,) [J] of `energy` (*batch, T) [J] from any sample to a later one."""
     known = np.where(np.isnan(energy), np.inf, energy)
     lowest = np.minimum.accumulate(known, axis=-1)
     return largest_magnitude(np.where(np.isnan(energy), 0.0, energy - lowest))

@@ -2,9 +2,9 @@
 
 A compliant contact may store at most the energy that the mechanism had available: kinetic energy at the start,
 potential energy released since, and work of controllers and other forces. A few times the depth under the whole weight
-is allowed in addition. The limit for a rigid contact is the documented depth: a few times g h^2 at rest, or the path of
-one step after an impact. A contact deeper than its own radius, or than half of the thickness of the surface, may pass
-through the surface.
+is allowed in addition. The limit for a rigid contact is the documented depth: a few times g h^2 at rest, with gravity g
+and step h, or the path of one step after an impact. A contact deeper than its own radius, or than half of the thickness
+of the surface, may pass through the surface.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def energy_brought(run: RunData, index: tuple[int, ...]) -> float:
 def _compliant_limit(contact: Contact, weight: float, brought: float) -> float:
     """Return the largest plausible depth [m] of a compliant contact.
 
-    `weight` [N] is the weight of the mechanism, and `brought` [J] the energy that the contact can have stored.
+    `weight` [N] is the weight of the mechanism, and `brought` [J] the largest energy that the contact springs can have
+    stored.
     """
     k = float(np.asarray(contact.stiffness))
     if contact.dissipation is None:
@@ -126,7 +127,9 @@ def _compliant_limit(contact: Contact, weight: float, brought: float) -> float:
 
 
 def _rigid_limit(run: RunData, pair: Pair, sample: int, speed: float) -> float:
-    """Return the documented largest depth [m] of a rigid contact at a sample; `speed` [m/s] is its speed there."""
+    """Return the documented largest depth [m] of a rigid contact at sample number `sample`; `speed` [m/s] is the speed
+    of the contact there.
+    """
     h = run.settings.dt or 0.0
     gravity = float(
         np.max(np.linalg.norm(np.atleast_2d(run.parameters.get("gravity", run.mechanism.gravity)), axis=-1))

@@ -19,7 +19,8 @@ PASSED, FAILED, WARNING, NOT_CHECKED = "ok", "bad", "warning", ""
 
 
 class Row(NamedTuple):
-    """A row of a report: measured value, limit (`bound`), verdict and note.
+    """A row of a report: name of the check, measured `value` (a number in the unit of the note, or a text), limit
+    (`bound`), verdict and note.
 
     The verdict is "ok", "bad" or "warning", or "" for information and for values that were not checked. `not_checked`
     is the reason why a check was not made; it is empty otherwise.
@@ -110,7 +111,7 @@ class Report:
 
 
 def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
-    """Return a report row that checks the largest of `values` (*batch,) against `bound`.
+    """Return a report row that checks whether the largest of `values` (*batch,) is at most `bound`.
 
     `name` and `note` are the name and note of the row. If `bound` is None, the limit of energy and momentum errors
     applies.

@@ -1,9 +1,9 @@
 """Report checks of solids: their penetration depths, and whether solids can pass through each other.
 
 The depth of a pair is compared with what the contact model explains: for rigid contact the path of a step, for
-compliant contact the stiffness, the load and the energy. A depth above half the thickness of the thinner solid always
-fails the check, because the contact may then push to the wrong side. So does a solid that is completely below the
-surface of a plane or of ground.
+compliant contact the stiffness, the load and the energy. A depth above nearly half the thickness of the thinner solid
+always fails the check, because the contact may then push to the wrong side. A solid that is nearly completely below the
+surface of a plane or of ground fails it too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MISSED = 0.1  # a contact was missed if the overlap grows by this fraction of ha
 
 
 class Worst(NamedTuple):
-    """The pair of solids with the largest `ratio` of a `value` [m] to its `limit` [m].
+    """The pair of solids with the largest `ratio` of a length `value` [m], such as a depth, to its `limit` [m].
 
     `pair`, `member` and `sample` are the numbers of the pair, of the batch member and of the sample.
     """
@@ -77,7 +77,9 @@ def solids(run: RunData) -> Iterator[Row]:
 
 
 def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
-    """Return the report row for the deepest pair of solids, or for a pair that passed `through` each other."""
+    """Return the report row, called `name`, for the `deepest` pair of solids, or for a pair that passed `through` each
+    other.
+    """
     if through.ratio > 1.0:
         note = (
             f"{_pair_and_time(run, through)} the two solids passed through each other within one step; use a smaller dt"
@@ -100,14 +102,14 @@ def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
 
 
 def _pair_and_time(run: RunData, one: Worst) -> str:
-    """Return a text with the batch member, the name of the pair and the time of the record `one`."""
+    """Return a text with the batch member, the name of the pair and the time of the record `one`, for a note."""
     pair = run.mechanism.solid_pairs[one.pair]
     return f"{member_name(run, one.member)}{pair.name!r} at {run.t[one.sample]:g} s;"
 
 
 def _sample_groups(run: RunData) -> Iterator[Array]:
-    """Yield the numbers of the examined samples in groups, each of which begins with the last sample of the previous
-    one.
+    """Yield the numbers of the examined samples in groups (k,); each group begins with the last sample of the previous
+    group.
     """
     chosen = np.unique(np.append(np.arange(0, len(run.t), _stride(run)), len(run.t) - 1))
     length = max(1, AT_ONCE // (run.outcomes.size * len(run.mechanism.solid_pairs)))
@@ -191,7 +193,8 @@ def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
 
     Only pairs of convex solids that may meet are examined; a plane or ground has no other side. Two solids passed
     through each other if their overlap between two samples is larger than at both samples, and no contact force acted.
-    They also passed through each other if they overlap by more than THROUGH of half the thickness of the thinner solid.
+    If a force acted, they passed through each other if they overlap by more than THROUGH of half the thickness of the
+    thinner solid.
     """
     h, tables = run.settings.dt or 0.0, motions.tables
     path, thickness = motions.speeds * h, motions.thickness

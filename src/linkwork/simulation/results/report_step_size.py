@@ -1,8 +1,8 @@
 """Report check: whether the steps are small enough to resolve the recorded motion.
 
 Energy and momenta do not show every error: "energy-momentum" conserves them at any step. The second difference of a
-velocity that oscillates with w [1/s] is (w dt)^2 times its amplitude, and the error of a method of order p is
-proportional to (w dt)^p. The report estimates w dt and compares it with a limit for the order.
+velocity that oscillates with the angular frequency w [1/s] is (w dt)^2 times its amplitude, and the error of a method
+of order p is proportional to (w dt)^p. The report estimates w dt and compares it with a limit for the order.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def step_resolution(run: RunData) -> Iterator[Row]:
 
 
 def variation_per_step(v: Array) -> Array:
-    """Return the step times the rate at which velocities v (*batch, T, nv) vary, the largest of all joints (*batch,).
+    """Return the product (*batch,) of the step and the rate at which velocities v (*batch, T, nv) vary; the largest of
+    all nv.
 
-    Velocities that vary much less than others are ignored. Velocities of members that have ended are nan.
+    Velocities that vary much less than others are ignored. After the end of a member, its velocities are nan.
     """
     if v.shape[-2] < 3 or not v.shape[-1]:
         return np.zeros(v.shape[:-2])

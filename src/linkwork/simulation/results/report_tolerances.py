@@ -8,8 +8,8 @@ from linkwork.spatial.scalar import Array
 
 # Energy and momenta: error relative to the amount exchanged. With the steps that `method_choice` takes, the error is at
 # most a fifth of the limit. It grows with the step to the power of the order, so that steps four times as large exceed
-# the limit of order 2 in most motions. At kinks (stops, friction, sampled controllers) methods of any order are about
-# as accurate as one of second order. The error of a method of first order is about the step times the rate of the
+# the limit of order 2 in most motions. At kinks (stops, friction, sampled controllers), methods of higher order are
+# about as accurate as one of second order. The error of a method of first order is about the step times the rate of the
 # motion. The error of any method is of first order if compliant solids with dampers land, because the damping force
 # begins suddenly.
 BALANCE = 1e-4

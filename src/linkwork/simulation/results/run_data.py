@@ -134,7 +134,7 @@ class RunData:
 
     @cached_property
     def facts(self) -> RunFacts:
-        """The properties of the run that decide which series it has."""
+        """The properties of the run that determine which series it has."""
         m = self.mechanism
         return RunFacts(
             m,
@@ -182,10 +182,10 @@ class RunData:
         return cast("Value", self._known[formula])
 
     def along_time(self) -> dict[str, Array]:
-        """Return the values of all parameters by name, along the T samples.
+        """Return the values of all varied and switched parameters by name, along the T samples.
 
-        The shape is (..., 1, shape) for constant parameters, and (..., T, shape) for parameters switched during the
-        run.
+        The shape is (..., 1, *shape) for constant parameters, and (..., T, *shape) for switched ones, where `shape` is
+        that of the parameter in the model. While a clutch slips, its parameter "engaged" is 0.
         """
         core = self.mechanism.parameters
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
@@ -226,7 +226,9 @@ class RunData:
 
 
 def refuse_large_series(run: RunData, names: Iterable[str]) -> None:
-    """Raise a LinkworkError if the recorded series and the derived series among `names` need too much memory."""
+    """Raise a LinkworkError if the recorded series, and the series among `names` that must be derived, need too much
+    memory.
+    """
     new = [name for name in names if name not in run.recorded and SERIES.get(name, name) not in run._known]
     shapes = [series.shape(run.facts) for name in new if (series := find(run.facts, name)) is not None]
     sample = math.prod(run.batch) * sum(map(math.prod, shapes))  # size of one sample: count of floats

@@ -135,7 +135,7 @@ def _form(path: Path) -> tuple[Callable[[RunData, Contents, Path], object], Call
 
 
 def _arrays(run: RunData) -> dict[str, Array]:
-    """Return all arrays of a run by name; arrays of parameters have numbers as names."""
+    """Return all arrays of a run by name; the array of parameter number k is called "parameter_k"."""
     outcomes, events = list(run.outcomes.flat), run.events
     members = [event.member for event in events]
     return {
@@ -225,7 +225,7 @@ EMPTY = MemberState(
 
 
 def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], rigid: bool) -> MemberState:
-    """Return the final state (*batch, ...) of the run from the arrays of a file.
+    """Return the final state of a run, in arrays (*batch, ...), from the arrays of a file.
 
     `rigid` is true if contacts are rigid.
     """
@@ -359,7 +359,8 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
 
 
 def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
-    """Return the names of the axes of an array that is not a series: batch axes, then numbered axes.
+    """Return the names of the axes of an array that is not a series: batch axes if it has one row per member, then
+    numbered axes.
 
     `name` and `values` are the name and the values of the array.
     """

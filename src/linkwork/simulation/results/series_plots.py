@@ -43,7 +43,7 @@ class Panel(NamedTuple):
 
 
 def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """Return a figure of the named series; by default positions, velocities, controller forces and energies.
+    """Return a figure of the named series of a run; by default coordinates, velocities, controller forces and energies.
 
     The figure is also written to the file `path`, if given.
     """
@@ -68,7 +68,7 @@ def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[s
 
 
 def _default_series(run: RunData) -> list[str]:
-    """Return the names of the series that `plot_run` shows if none are named."""
+    """Return the names of the series that `plot_run` shows if the user names none."""
     names = [name for name in ("q", "v", "tau") if name in run.recorded]
     return names + (["energy"] if "energy" in run else [])
 
@@ -160,9 +160,11 @@ def _members(line: Array) -> Array:
 
 
 def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool) -> None:
-    """Draw one line of a panel in the colour `color`; for a batch its median, a percentile band and a few members.
+    """Draw one line (*batch, T) of a panel over the times t (T,) [s]; for a batch, its median, a percentile band and a
+    few members.
 
-    `axes` are the axes of the panel, and `name` is the name of the line in the legend.
+    `axes` are the axes of the panel, `name` is the name of the line in the legend, and `color` its colour. `batch` is
+    true for a batch.
     """
     members = _members(line)
     if not batch:
@@ -180,7 +182,7 @@ def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool)
 def _scale_axis(axes: Axes, lines: Array) -> None:
     """Make the axis of a panel logarithmic if a few values far exceed all others, as in a run that diverged.
 
-    `lines` are the values of all lines of the panel.
+    `lines` (lines, *batch, T) are the values of all lines of the panel.
     """
     size = np.abs(lines[np.isfinite(lines) & (lines != 0.0)])
     if size.size and size.max() > EXPLODED * np.median(size):

@@ -1,8 +1,8 @@
-"""The symplectic defect of a step, computed from the derivative of its map (S4 2.2.2).
+"""The symplectic defect of a step, computed from the derivative of the step (S4, section 2.2.2).
 
-Local coordinates x are defined by q = integrate(q_0, x). The momenta are p = T(x)^T M v with v = T(x) dx/dt, and the
-symplectic form is dx dp. Small changes (dq, dv) of a state change p by K dq + M dv, where K is the derivative of T^T M
-v with respect to x at 0. A step with derivative A preserves the form if
+Local coordinates x are defined by q = integrate(q_0, x). The momenta are p = T(x)^T M v, with the mass matrix M and v =
+T(x) dx/dt, and the symplectic form is dx dp. Small changes (dq, dv) of a state change p by K dq + M dv, where K is the
+derivative of T^T M v with respect to x at 0. A step with derivative A preserves the form if
 
     A^T Omega_1 A = Omega_0        Omega = [[K - K^T, M], [-M, 0]]
 
@@ -30,7 +30,8 @@ STEPS = 5  # number of samples of a run from which steps are checked
 def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
     """Return the matrix Omega (2 nv, 2 nv) of the symplectic form at the state q (nq,), v (nv,).
 
-    The form takes two changes (dq, dv) of the state, with dq in the tangent space. `d` are the compiled dynamics.
+    The form maps two changes (dq, dv) of the state, with dq (nv,) in the tangent space, to a number. `d` are the
+    compiled dynamics.
     """
     m = d.mechanism
     zero, M = np.zeros(m.nv), d.mass_matrix(q)
@@ -61,7 +62,7 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
 
 
 def why_no_symplectic_form(run: RunData) -> str:
-    """Return the reason why the symplectic defect of a run cannot be computed; empty if it can."""
+    """Return the reason why the symplectic defect of a run cannot be computed; an empty text if it can."""
     m, settings = run.varied((0,) * len(run.batch)), run.settings
     if run.method not in METHODS:
         return "the method has adaptive steps"

@@ -75,9 +75,10 @@ def attributes(label: Label) -> dict[str, str]:
 
 
 def _parameter(run: RunData, name: str, values: Array) -> tuple[tuple[str, ...], Array, dict[str, str]]:
-    """Return axis names, values (*batch, shape) and title of the parameter called `name`.
+    """Return the axis names, the values and the title attribute of the parameter called `name`, for a Dataset variable.
 
-    `values` is its value in the run; a value that all members share is repeated.
+    The values have the batch shape, then that of the parameter in the model; `values` is repeated if all members share
+    it.
     """
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))

@@ -25,7 +25,7 @@ MANY = 500
 class Projected(NamedTuple):
     """Coordinates q (nq,) and velocities v (nv,) after projection onto the constraints.
 
-    `error` is the largest remaining closure error, `moved` the largest displacement of a joint [m or rad].
+    `error` [m or rad] is the largest remaining closure error, `moved` [m or rad] the largest displacement of a joint.
     """
 
     q: Array
@@ -35,7 +35,8 @@ class Projected(NamedTuple):
 
 
 class MemberKernels:
-    """Compiled functions of one batch member for adaptive runs: projection, event functions and recorded series.
+    """Compiled functions of one batch member for adaptive runs: projection, event functions and recorded series. The
+    step is `dt` [s], and `samples` is the number of samples of the run.
 
     The functions take flat arrays and are compiled at first use. If the run has only a few samples, the recorded series
     are computed in plain Python.
@@ -67,7 +68,7 @@ class MemberKernels:
         return projected
 
     def watched(self, values: Values, now: MemberState, count: int) -> StepState:
-        """Return the step state of `now` with updated arming states and the values of `count` event functions.
+        """Return the `StepState` in `now` with updated arming states and the values of `count` event functions.
 
         The constraint forces are updated too. `values` are the parameters and gains of the batch member.
         """
@@ -94,9 +95,10 @@ class MemberKernels:
     # --- the functions of flat arrays ---
 
     def _project(self, x: Array, fixed: Array) -> Array:
-        """Return q, v, closure error and displacement as one array, after projection of the q and v at the start of x.
+        """Return q (nq,), v (nv,), closure error and displacement as one array, after projection of q and v, the first
+        entries of x.
 
-        `fixed` has the slip directions, and the parameters and gains.
+        `fixed` has the slip directions, then the parameters and gains. Error and displacement are those of `Projected`.
         """
         nq, slips = (
             self.problem.mechanism.nq,

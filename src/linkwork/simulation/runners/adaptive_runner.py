@@ -200,7 +200,7 @@ class Member:
         return float(np.broadcast_to(switch.when, self.problem.batch)[self.index])
 
     def _switch(self, t: float, switches: Sequence[Switch]) -> None:
-        """Apply `switches`, the entries of the schedule that act at time t [s]."""
+        """Apply `switches`, the entries of the schedule that act on this member at time t [s]."""
         modes = np.array(self.now.motion.modes)
         for switch in switches:
             k = self.problem.switched.index(switch.parameter)
@@ -208,7 +208,9 @@ class Member:
         self._switch_to(modes, t, [(switch.parameter, switch.what) for switch in switches])
 
     def _switch_to(self, modes: Array, t: float, changes: Sequence[tuple[str, str]]) -> None:
-        """Switch the parameters to `modes` (m,) at time t [s]; `changes` are pairs (parameter, event text)."""
+        """Switch all switchable parameters to the values `modes` (m,) at time t [s]; `changes` are pairs (parameter,
+        event text).
+        """
         now = self.now._replace(step=np.array(1.0))
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
@@ -239,7 +241,7 @@ class Member:
             self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, watch: Callable[[float], None]) -> None:
-        """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them.
+        """Integrate the motion from `begin` to `end` [s], in intervals of smooth motion with events between them.
 
         `watch` is called with the time [s] reached.
         """
@@ -263,11 +265,11 @@ class Member:
         return np.array([*watched, stop], dtype=float)
 
     def _hidden(self, curve: Callable[[float], Array]) -> Callable[[float, float], float]:
-        """Return a function that finds double zero crossings of latches and guards in an interval of the interpolant
-        `curve`.
+        """Return a function that searches an interval of time for double zero crossings of latches and guards.
 
-        The function returns the fraction of the interval at which an event function may be negative although it is not
-        negative at the end, or 1.
+        The function takes the begin and the end [s] of the interval. It returns the fraction of the interval at which
+        an event function may be negative between two zero crossings, or 1. `curve(t)` is the solver's state (n,) at t
+        [s].
         """
 
         def dips(t: float) -> ValuesAndSlopes:
@@ -276,7 +278,9 @@ class Member:
         return lambda begin, end: float(first_hidden_minimum(dips(begin), dips(end), end - begin))
 
     def _apply_events(self, t: float) -> None:
-        """Apply the events at time t [s] whose event functions are negative; re-arm latches and guards."""
+        """Apply the events at time t [s] whose event functions are negative; update which latches and guards are
+        armed.
+        """
         if not self.watched:
             return
         system, motion = self.problem.system(self.values), self._watched(self.now)
@@ -296,7 +300,8 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values, Array]:
-        """Return the inputs of the state derivative: joint forces (nv,), parameters by name, and slip directions (nf,).
+        """Return the inputs of the state derivative: joint forces (nv,) [N m or N], parameters by name, and slip
+        directions (nf,).
 
         The joint forces are those of the controller and of slipping clutches and brakes. The parameters release the
         constraints that slip. The slip directions are those of joint friction.
@@ -339,7 +344,7 @@ class Member:
         return end
 
     def _solver(self, start: Start, begin: float, end: float, step: float | None = None) -> Solver:
-        """Return a solver from the present state at `begin` to `end` [s]; its first step has the length `step` [s].
+        """Return a solver from the present state at `begin` [s] to `end` [s]; its first step has the length `step` [s].
 
         The solver chooses the first step if `step` is None. `start` makes the solver from a state.
         """
@@ -349,8 +354,8 @@ class Member:
         """Record the samples within one step of the solver, up to the first event.
 
         Return the time [s] of this event or of the end of the step, and whether the state has drifted from the
-        constraints by more than the tolerance of the solver. If it has, the solver must continue from the projected
-        state.
+        constraints by more than the tolerance of the solver. If the state has drifted, the solver must continue from
+        the projected state.
         """
         last, y, times = solver.t, solver.y, self.times
         first, behind = bisect_right(times, solver.t_old), bisect_right(times, last)
@@ -378,7 +383,7 @@ class Member:
         return last, distance > self.runner.atol + self.runner.rtol * largest
 
     def _projected(self, t: float, x: Array) -> tuple[MemberState, float]:
-        """Return the member's state at time t [s] from the solver's state x, projected onto the constraints.
+        """Return the member's state at time t [s] from the solver's state x (n,), projected onto the constraints.
 
         The second result is the largest displacement of a joint by the projection [m or rad].
         """
@@ -391,12 +396,14 @@ class Member:
         return self._with_work(t, found.q, found.v, x), found.moved
 
     def _at(self, t: float, x: Array) -> MemberState:
-        """Return the member's state at time t [s] from the solver's state x (n,)."""
+        """Return the member's state at time t [s] from the solver's state x (n,), without projection."""
         x = self._normalized(x)
         return self._with_work(t, x[: self.nq], x[self.nq : self.nq + self.problem.mechanism.nv], x)
 
     def _with_work(self, t: float, q: Array, v: Array, x: Array) -> MemberState:
-        """Return the member's state at time t [s] with q (nq,), v (nv,), and the work and ledger of the state x."""
+        """Return the member's state at time t [s] with q (nq,), v (nv,), and the work and ledger of the solver's state
+        x (n,).
+        """
         first = self.nq + self.problem.mechanism.nv
         found = self.now.at(np.array(t / self.runner.dt), q, v, np.array(x[first]))
         return found.moved(ledger=x[first + 1 :]) if len(x) > first + 1 else found

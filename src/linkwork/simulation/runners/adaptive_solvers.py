@@ -40,12 +40,14 @@ class Solver(Protocol):
         ...
 
     def dense_output(self) -> Callable[[float | Array], Array]:
-        """Return the state (n,), or (n, k) at k times, as a function of time within the last step."""
+        """Return a function that maps a time [s] within the last step to the state (n,) at this time, or k times to
+        states (n, k).
+        """
         ...
 
 
 class Tolerances(NamedTuple):
-    """The error tolerances of a solver, and its largest step [s]."""
+    """The relative (`rtol`) and absolute (`atol`) error tolerances of a solver, and its largest step `max_step` [s]."""
 
     rtol: float
     atol: float
@@ -63,8 +65,8 @@ Solvers = Callable[[Array, Values, Array], Start]
 def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
     """Return a function that makes solvers of the adaptive method called `method`.
 
-    The arguments of this function are joint forces (nv,), parameters and gains, and slip directions of friction (nf,).
-    `derivative` is the time derivative of the state, and `tolerances` are the tolerances of the solvers.
+    The arguments of this function are joint forces (nv,) [N m or N], parameters and gains, and slip directions (nf,) of
+    friction. `derivative` is the time derivative of the state, and `tolerances` are the tolerances of the solvers.
     """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 
@@ -96,7 +98,8 @@ class StageKernel:
         self._compiled: dict[int, Callable[..., Array]] = {}
 
     def bound(self, held: Array, values: Values, slip_directions: Array) -> StageFunction:
-        """Return a function that evaluates stages of "dop853" with fixed joint forces `held` (nv,) and `values`.
+        """Return a function that evaluates stages of "dop853" with fixed joint forces `held` (nv,) [N m or N] and
+        `values`.
 
         `values` are parameters and gains by name, and `slip_directions` (nf,) the slip directions -1, 0 or 1 of joint
         friction.
@@ -129,7 +132,7 @@ class StageKernel:
     def _compile(self, fixed: Array) -> None:
         """Compile the stages, with a fast entry point for each number of stages that the solver evaluates at once.
 
-        `fixed` (m,) has joint forces, parameters and gains; only the size m is used.
+        `fixed` (m,) has joint forces, slip directions, parameters and gains; only the size m is used.
         """
         n = self.derivative.size
         shapes, results = [(5,), (n,), (n,), (WINDOW, n), fixed.shape], [(2 + n + WINDOW * n,)]

@@ -58,9 +58,9 @@ class MemberProgram:
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
         """Return the state after one step dt [s] from `now`; the state of a member that has ended does not change.
 
-        The entry `status` of the state of an ended member is the reason for the end. `values` are the member's
-        parameters and gains. With solids, no step is computed for an ended member, because a step from an invalid state
-        may take a thousand times longer.
+        In the state of an ended member, `status` is the reason for the end. `values` are the member's parameters and
+        gains. With solids, no step is computed for an ended member, because a step from an invalid state may take a
+        thousand times longer.
         """
         if not any(family.skips_ended_members for family in contact_families(self.problem.mechanism)):
             return self._always_stepped(values, dt, now)
@@ -146,7 +146,7 @@ class MemberProgram:
         return dict(zip(self.series, sample_shapes(self.problem.facts, self.series), strict=True))
 
     def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:
-        """Return the `Sample` of the state `now`: the argument of the formulas of recorded series.
+        """Return the `Sample` of the state `now`, from which the formulas of recorded series compute their values.
 
         `values` are the member's parameters and gains.
         """
@@ -166,7 +166,8 @@ class MemberProgram:
     # --- sampled controllers, and switches by controllers and schedules ---
 
     def sampled(self, values: Values, dt: Number, now: MemberState, always: bool) -> MemberState:
-        """Return the state `now` after a call of the sampled controller, if a call is due or `always` is true.
+        """Return the state `now` after a call of the sampled controller if a call is due or `always` is true, else
+        `now` unchanged.
 
         `values` are the member's parameters and gains.
         """
@@ -184,7 +185,8 @@ class MemberProgram:
         return self._commanded(values, dt, after._replace(status=status), wanted)
 
     def _commanded(self, values: Values, dt: Number, now: MemberState, wanted: Array) -> MemberState:
-        """Return the state after the controller has switched the parameters to `wanted` (m,), with events in the log.
+        """Return the state after the controller has switched all switchable parameters to `wanted` (m,), with events in
+        the log.
 
         `now` is the state before, and `values` are the member's parameters and gains.
         """
@@ -201,12 +203,12 @@ class MemberProgram:
         return select(any_of(fired), after.moved(log=log), now)
 
     def switched(self, values: Values, dt: Number, now: MemberState, modes: Array) -> tuple[MemberState, Impact, Array]:
-        """Return the state after the parameters are switched to `modes` (m,), the impact, and the constraint forces
-        (n,).
+        """Return the state after all switchable parameters are set to `modes` (m,), the impact, and the n constraint
+        forces.
 
         `now` is the state before, and `values` are the member's parameters and gains. If the constraints cannot be
-        satisfied, the run of the member ends. The constraint forces [N or N m] are those after the impact; for released
-        constraints, those before it.
+        satisfied, the run of the member ends. The constraint forces (n,) [N or N m] are those after the impact, or
+        those before it if a force is 0 after it, as for released constraints.
         """
         system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
         motion, held = now.motion, system.clipped(now.control)
@@ -242,8 +244,8 @@ def _floor(x: Number) -> Number:
 
 
 class Switched(NamedTuple):
-    """Effects of switched parameters, such as `engaged` of a clutch, by batch member and constraint: arrays (*batch,
-    n).
+    """Effects of switched parameters, such as `engaged` of a clutch, in arrays (*batch, n): for each batch member and
+    constraint.
 
     `energies` [J] are the energies gained, `impulses` [N s or N m s] the constraint impulses, `carried` [N or N m] the
     constraint forces, and `gaps` [m or rad] the loop closure errors that were removed.
@@ -281,7 +283,7 @@ class BatchProgram:
         self._compiles = kernels is None
 
     def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], capacity: int) -> MemberState:
-        """Return the state (*batch, ...) after `count` samples from the state `now`; write the samples to `places`.
+        """Return the state of all members after `count` samples from the state `now`; write the samples to `places`.
 
         `places` has, for each series, a view into an array (*batch, capacity, ...) in C order that begins at the first
         sample to write.
@@ -289,7 +291,7 @@ class BatchProgram:
         return unflatten(now, self._run(RUN, now, (count, capacity), places)[: len(flatten(now))])
 
     def sample(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
-        """Return the state `now` (*batch, ...), and one sample (*batch, 1, ...) of each series by name.
+        """Return the state `now` of all members, and one sample (*batch, 1, ...) of each series by name.
 
         If `control` is true, the sampled controller is called first; it may change the state.
         """
@@ -299,13 +301,12 @@ class BatchProgram:
         return unflatten(now, found[:size]), {name: np.expand_dims(value, axis) for name, value in values}
 
     def steps(self, now: MemberState, count: int) -> MemberState:
-        """Return the state (*batch, ...) after `count` steps from the state `now`."""
+        """Return the state of all members after `count` steps from the state `now`."""
         return unflatten(now, self._run(STEPS, now, (count,)))
 
     def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
-        """Return the state after the parameters in `now` are switched to `modes` (*batch, m), and the effects.
-
-        The effects are the energies gained, impulses, constraint forces and removed closure errors.
+        """Return the state after all switchable parameters in `now` are set to `modes` (*batch, m), and the effects of
+        these switches.
         """
         found, size = self._run(SWITCH, now, (), modes=modes), len(flatten(now))
         return unflatten(now, found[:size]), Switched(*found[size:])
@@ -313,8 +314,8 @@ class BatchProgram:
     def _member(self, what: str, like: MemberState, *inputs: Any) -> Leaves:
         """Run the program named `what` for one batch member; return its state and its results as flat lists.
 
-        `inputs` are the leaves of its state, the step dt [s], its parameters and gains, and the count of samples or
-        steps, or the new modes. `like` is a state with the same structure.
+        `inputs` are the leaves (arrays) of the member's state, the step dt [s], the member's parameters and gains, and
+        the count of samples or steps, or the new modes. `like` is a state with the same structure.
         """
         program, size = self.program, len(flatten(like))
         now, dt = unflatten(like, inputs[:size]), inputs[size]
@@ -342,7 +343,7 @@ class BatchProgram:
         """Return the state and the results of the program named `what`, for all members from the state `now`.
 
         `counts` are the numbers of samples or steps and the capacity of the arrays `places`, to which samples are
-        written. `modes` are the new values of switched parameters.
+        written. `modes` (*batch, m) are the new values of all switchable parameters.
         """
         problem, batch, leaves = self.program.problem, self.program.problem.batch, flatten(now)
         shapes = [np.shape(x)[len(batch) :] for x in leaves]

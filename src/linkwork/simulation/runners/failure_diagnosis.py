@@ -24,7 +24,7 @@ SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are
 
 
 def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
-    """Return the outcome of every batch member (*batch,) of a run, and all events in order of time.
+    """Return the outcomes (*batch,) of all batch members of a run, and all events in order of time.
 
     `runner` is the runner of the run, after its end.
     """
@@ -51,7 +51,8 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
 
 
 def _jam(runner: Runner, index: tuple[int, ...]) -> str:
-    """Return the reason why friction has no unique solution in the last state of a batch member; empty if it has one.
+    """Return the reason why friction has no unique solution in the last state of a batch member; an empty text if it
+    has one.
 
     `index` is the batch index of the member.
     """
@@ -62,7 +63,7 @@ def _jam(runner: Runner, index: tuple[int, ...]) -> str:
 
 
 def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
-    """Return the reason why the batch member at `index` of a run, with status `code`, could not continue.
+    """Return the reason why the batch member at `index` of a run, whose status is `code`, could not continue.
 
     `runner` is the runner of that run.
     """

@@ -29,13 +29,14 @@ from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
 FIRST_LOCATED = 100  # largest number of steps of the first piece, if contact events may fill the log
-# largest growth of the size from piece to piece; largest growth after a log overflowed
+# largest ratio of the sizes of successive pieces; the same after an event log overflowed
 GROWTH, GROWTH_LOGGED = 8.0, 2.0
 MOST_BYTES = 64 << 20  # largest size of the samples of a piece [bytes]
 
 
 class Pieces(NamedTuple):
-    """Size of the pieces of a run: the computing time `seconds` [s] of a piece, and the size of the `first` piece.
+    """Size of the pieces of a run: the intended computing time `seconds` [s] of a piece, and the size of the `first`
+    piece.
 
     Ctrl-C takes effect after at most one piece. The size of a piece is the number of its steps times the number of
     batch members; the size of each later piece follows from the computing time of the previous piece.
@@ -52,7 +53,7 @@ class FixedSteps:
     """A run by a method with fixed steps, in pieces: each piece is one call of the compiled program.
 
     Between pieces, the runner calls controllers that run in Python and applies the schedule. A trial run uses the
-    `kernels` of another run.
+    `kernels` of another run. `target` is "cpu" or "numpy".
     """
 
     def __init__(
@@ -114,7 +115,8 @@ class FixedSteps:
         watch(1.0)
 
     def _stops(self) -> list[int]:
-        """Return the step numbers after which the compiled program returns to Python, and the last step.
+        """Return, sorted, the step numbers after which the compiled program returns to Python, and the last step
+        number.
 
         Python then calls a controller or applies the schedule.
         """
@@ -173,8 +175,8 @@ class FixedSteps:
         return False
 
     def _steps_that_fit(self, log: EventLog, steps: int) -> int:
-        """Return how many of `steps` steps have events that fit into the event log: those before the time of its last
-        line.
+        """Return how many of `steps` steps have events that fit into the event log: the steps before the time of the
+        log's last line.
         """
         full = np.asarray(log.count) > log.lines.shape[-2]
         times = log.lines[..., -1, Line._fields.index("time")]
@@ -194,8 +196,8 @@ class FixedSteps:
     def _text(self, source: int, result: float) -> str:
         """Return the text of an event, given the numbers of its source and its result in the event log.
 
-        Contact pairs have negative source numbers. The other sources are numbered in the order slip, latches and
-        guards, modes that the controller commands.
+        Contact pairs have negative source numbers. The other sources are numbered in the order slip, latches, guards,
+        switchable parameters that the controller commands.
         """
         if source < 0:
             return contact_event(self.problem.mechanism, source, result)
@@ -260,7 +262,7 @@ class FixedSteps:
         self._switch_to(modes, [(switch.parameter, switch.what, who) for switch, who in switches])
 
     def _switch_to(self, modes: Array, changes: Sequence[tuple[str, str, Array]]) -> None:
-        """Switch the parameters to the values `modes` (*batch, m) and log the events.
+        """Switch all switchable parameters to the values `modes` (*batch, m) and log the events.
 
         `changes` are (parameter, event text, switched members (*batch,)).
         """
@@ -282,7 +284,9 @@ class FixedSteps:
                 self.events.append(event(what, at, k, share.energy, share.impulse, carried, share.gap))
 
     def _call(self) -> None:
-        """Call a controller that runs in Python for each batch member; store its joint forces, memory and modes."""
+        """Call a controller that runs in Python for each batch member; store the joint forces and the memory, and make
+        the switches.
+        """
         now, problem = self.now, self.problem
         control, memory, status, modes = (np.array(x) for x in (now.control, now.memory, now.status, now.motion.modes))
         for index in np.ndindex(problem.batch):
@@ -302,7 +306,7 @@ class FixedSteps:
     def _commanded(self, modes: Array) -> Iterator[tuple[str, str, Array]]:
         """Yield the switches that a controller in Python commands: parameter, event text, switched members (*batch,).
 
-        `modes` (*batch, m) are the commanded values.
+        `modes` (*batch, m) are the commanded values of all switchable parameters.
         """
         for name in self.problem.commands:
             k = self.problem.switched.index(name)
@@ -351,9 +355,9 @@ class FixedSteps:
 
 
 def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
-    """Return the start state with an event log, with a line per contact pair more if `locate` is true.
+    """Return the start state with an event log, which has one more line per contact pair if `locate` is true.
 
-    If `locate` is true, contact events are located within steps, and are logged.
+    Contact events are then located within steps, and are logged.
     """
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
@@ -364,7 +368,8 @@ def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
 
 
 def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> MemberState:
-    """Return a state of the batch: that of `yes` for members with `condition` (*batch,) true, else that of `no`.
+    """Return the state of the batch that has the members of `yes` where `condition` (*batch,) is true, else those of
+    `no`.
 
     `axes` is the number of batch axes.
     """

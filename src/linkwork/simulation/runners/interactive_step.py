@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 
 
 def flat_state(now: StepState) -> Array:
-    """Return the step state `now` as one array: q, v, contact memory, slip directions, modes and arming states."""
+    """Return the `StepState` `now` as one array (n,): q, v, contact memory, slip directions, modes and arming states,
+    in this order.
+    """
     memories = (np.ravel(now.contact_memory), np.ravel(now.solid_memory))
     return np.concatenate([now.q, now.v, *memories, now.slip, now.modes, now.armed])
 
 
 def state_of(m: Mechanism, x: Array) -> StepState:
-    """Return the step state of the mechanism m from the array x that `flat_state` returned."""
+    """Return the `StepState` of the mechanism m from the array x (n,) that `flat_state` returned."""
     count, others = len(m.contact_pairs), [len(m.bounded) + friction_count(m), len(m.self_switching)]
     columns = stored_columns(m.collisions)
     solid = POINTS * len(m.solid_pairs) * columns
@@ -50,7 +52,7 @@ class StepKernel:
     """Compiled integration step of a simulator, as a fast function of the state and the joint forces.
 
     Inputs that are not float64 arrays of the right shape are converted first. If `changed` is true, wrenches (nbodies,
-    6) [N, N m] and modes (k,) are further inputs.
+    6) [N, N m] on the bodies and the values (k,) of all modes are further inputs.
     """
 
     def __init__(self, simulator: Simulator, changed: bool):
@@ -58,7 +60,7 @@ class StepKernel:
         self.step: Callable[..., Array] = self._build
 
     def system(self, *changes: Array) -> System:
-        """Return the mechanism and its forces, which a step integrates.
+        """Return the mechanism and its forces as the `System` that a step integrates.
 
         If `changed` is true, `changes` are wrenches (nbodies, 6) and modes (k,); otherwise there are none.
         """
@@ -82,7 +84,7 @@ class StepKernel:
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of the inputs of a step: state, joint forces, wrenches and modes."""
+        """The shapes of the inputs of a step: state, joint forces, and wrenches and modes if `changed` is true."""
         sim = self.simulator
         changes = [(sim.mechanism.nbodies, 6), (len(sim._modes),)] if self.changed else []
         return [sim._x.shape, (sim.mechanism.nv,), *changes]

@@ -91,9 +91,7 @@ def _mechanism_key(mechanism: Mechanism) -> str | None:
 
 
 def _functions_digest(problem: Problem) -> str:
-    """Return a hash of all user functions of a problem: of the names of the functions given, and of their traced
-    graphs.
-    """
+    """Return a hash of all user functions of a problem: of which functions are given, and of their traced graphs."""
     users = [
         problem.control,
         problem.sampler if problem.traced_sampler else None,
@@ -145,7 +143,9 @@ def _graph_of(function: Callable[..., Value | Leaves], shapes: Sequence[Shape]) 
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
-    """Yield texts that identify the contacts and surfaces of a mechanism, which are not part of `mechanism_digest`."""
+    """Yield texts or bytes that identify the contacts, surfaces and solids of a mechanism, which are not part of
+    `mechanism_digest`.
+    """
     for items in mechanism.elements.values():
         for one in items:
             if one.acts_in_motion_only:

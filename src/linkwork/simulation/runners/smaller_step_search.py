@@ -30,7 +30,7 @@ SECONDS = 0.35  # longest time for trial runs with shorter steps
 RK4_SECONDS = 0.2  # longest time for a trial with "rk4", without the time for compiling
 HALVINGS = (1, 2, 3, 4, 5, 6, 8, 10)  # the step is divided by 2 to the power of each of these numbers in turn
 MOST_STEPS = 200_000  # largest number of steps of a trial run
-DIVISIONS = (16, 128, 1024)  # numbers of steps of "rk4" in the interval of the failed step
+DIVISIONS = (16, 128, 1024)  # numbers of steps of "rk4" that are tried in the interval of the failed step
 QUICKLY_COMPILED = 8  # up to this number of degrees of freedom, compiling the state derivative takes at most 0.3 s
 
 
@@ -118,7 +118,7 @@ class Trial(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Outcome of a trial run: the time [s] that it reached, and whether a step `failed` there."""
+    """How far a trial run came: the `time` [s] that it reached, and whether a step `failed` there."""
 
     time: float
     failed: bool

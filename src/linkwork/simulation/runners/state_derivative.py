@@ -25,7 +25,8 @@ class StateDerivative:
 
     The state contains the ledger only if the problem is for an adaptive method and has one.
 
-    If `turning` is false, friction keeps the given slip directions, also that of several velocities with one limit.
+    If `turning` is false, all friction acts along the given slip directions; otherwise, that of several velocities with
+    one limit follows these velocities.
     """
 
     def __init__(self, problem: Problem, target: str, turning: bool = True):
@@ -40,7 +41,7 @@ class StateDerivative:
         """Return the derivative (n,) of the state x (n,) at time t (1,) [s].
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller, `slip_directions` (nf,) the slip
-        directions of joint friction; `values` are parameters and gains in order.
+        directions of joint friction; `values` are the parameters and gains, in the order of `Problem.values`.
         """
         problem = self.problem
         given = {name: np.reshape(a, problem.core(name))[()] for name, a in zip(problem.values, values, strict=True)}
