@@ -59,9 +59,7 @@ class Plant:
             raise LinkworkError(f"{mechanism.name} has no actuated joints; name at least one in actuated=[...]")
 
     def expanded(self, driven: Array, idle: Any = None) -> Array:
-        """Return an array (nv,) with the values `driven` at actuated joints, and `idle` (default zero) at all other
-        joints.
-        """
+        """Return an array (nv,) with `driven` at actuated velocities and `idle` (zeros by default) at all others."""
         row: list[Any] = [0.0] * self.mechanism.nv
         others = [0.0] * len(self.idle) if idle is None else idle
         for d, x in zip([*self.driven, *self.idle], [*driven, *others], strict=True):

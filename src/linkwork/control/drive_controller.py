@@ -28,7 +28,7 @@ class DriveController:
         return forces(t, q, v, self.command(t, q, v))
 
     def motors(self, t: Any, q: Any, v: Any) -> Array:
-        """Return the forces (ndrives,) [N m or N] of the motors, each on the motor side of its gear."""
+        """Return the motor forces (ndrives,) [N m or N] before the gears, at t [s], q (nq,) and v (nv,)."""
         forces = controller(lambda t, q, v, u: motor_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 

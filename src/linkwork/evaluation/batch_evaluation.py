@@ -33,9 +33,7 @@ SOLVING = {"forward_dynamics", "forward_dynamics_derivatives", "carried", "react
 
 
 class BatchEvaluation:
-    """Base class of `Dynamics`: stores a mechanism and the settings of `compile`, and evaluates algorithms over
-    batches.
-    """
+    """Base class of `Dynamics`: stores a mechanism and the settings of `compile`, and evaluates batches of states."""
 
     def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None, check: bool):
         self.mechanism, self.varying, self.target = mechanism, varying, target

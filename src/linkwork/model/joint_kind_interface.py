@@ -110,15 +110,15 @@ class JointKind(ClosingKind):
         return v
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        """Return the coordinates (nq,) that the joint reaches from q with the constant velocity dv in unit time."""
+        """Return the coordinates (nq,) reached from q in unit time with the constant velocity dv (nv,)."""
         return q + dv
 
     def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
         """Return the coordinates (nq,) and velocities (nv,) after a time h [s] in which no force acts on the child.
 
         The child has the given `inertia`, and the parent is at rest. In the base class, the velocities are constant.
-        Kinds whose velocities are components in axes that rotate with the child conserve its momentum and kinetic
-        energy instead. The free flight by -h is the inverse.
+        Kinds whose velocities are components in axes that rotate with the child conserve the momentum and kinetic
+        energy of the child instead. The free flight by -h is the inverse.
         """
         return self.integrate(q, v * h), v
 
@@ -143,7 +143,7 @@ class JointKind(ClosingKind):
         return q1 - q0
 
     def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
-        """Return the rotation (quaternion) and displacement (3,) of the child's frame from q to integrate(q, dv).
+        """Return the rotation (quaternion) and displacement (3,) [m] of the child's frame from q to integrate(q, dv).
 
         Rotation and displacement are in the child's frame at q. They are computed from dv, so that small motions have
         full precision.

@@ -64,7 +64,7 @@ class Revolute(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The five rows of a loop of this kind: three for the common point, two for the direction of the axis."""
+        """The five rows of a loop of frames A and B: three keep the origins together, two keep the axes parallel."""
         return (*at_point(), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -95,7 +95,7 @@ class Prismatic(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The five rows of a loop of this kind: two for the offset from the axis, three for the rotation."""
+        """The five rows of a loop of frames A and B: two keep the origin of B on the axis, three exclude rotation."""
         return (*on_axis(self.n), *unturned())
 
     def transform(self, q: Array) -> Transform:
@@ -135,7 +135,7 @@ class Screw(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The five rows of a loop of this kind: four as for `Cylindrical`, one for the advance per angle."""
+        """The five rows of a loop: four as for `Cylindrical`, and one that couples translation and rotation."""
         return (*on_axis(self.n), *axes_along(self.n), Advance(Angle.about(self.n), self.pitch))
 
     def transform(self, q: Array) -> Transform:
@@ -168,7 +168,7 @@ class Cylindrical(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The four rows of a loop of this kind: two for the offset from the axis, two for its direction."""
+        """The four rows of a loop of frames A and B: two keep the origin of B on the axis, two the axes parallel."""
         return (*on_axis(self.n), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -217,7 +217,7 @@ class Universal(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The four rows of a loop of this kind: three for the common point, one for the angle between the axes."""
+        """The four rows of a loop of two frames: three keep the origins together, one the axes at their angle."""
         return (*at_point(), Alignment(self.n, self.n2, float(self.n @ self.n2)))
 
     def transform(self, q: Array) -> Transform:
@@ -262,7 +262,7 @@ class Ball(JointKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The three rows of a loop of this kind, for the common point."""
+        """The three rows of a loop of two frames, which keep their origins together."""
         return at_point()
 
     def transform(self, q: Array) -> Transform:
@@ -344,7 +344,7 @@ class Planar(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The three rows of a loop of this kind: one for the offset along the normal, two for its direction."""
+        """The three rows of a loop: one keeps the origin of B in the plane, two the normals parallel."""
         return (Offset(self.n), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -470,7 +470,7 @@ class Weld(JointKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The six rows of a loop of this kind: three for the common point, three for the rotation."""
+        """The six rows of a loop of two frames: three keep the origins together, three exclude rotation."""
         return (*at_point(), *unturned())
 
     def transform(self, q: Array) -> Transform:

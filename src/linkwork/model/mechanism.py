@@ -294,9 +294,7 @@ class Mechanism(ElementViews, ParameterViews):
         return over_batch(lambda q, v: self.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
     def by_joint(self, function: Callable[[Joint], Array]) -> Array:
-        """Return the arrays that `function` returns for the independent joints, concatenated in the order of the
-        joints.
-        """
+        """Return the arrays that `function` returns for the independent joints, concatenated in joint order."""
         return np.concatenate([np.zeros(0), *(function(joint) for joint in self.leaders)])
 
     # --- mobility and symmetries ---
@@ -342,7 +340,7 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         Independent
-            `joints`: names of the joints of the k independent velocities z. `numbers` (k,): their indices in v.
+            `numbers` (k,): indices in v of the k independent velocities z. `joints`: names of the joints of z.
             `map` (nv, k) and `bias` (nv,): v = map z and a = map dz/dt + bias. `condition`: condition number of the
             choice, 1 at best.
 

@@ -49,7 +49,10 @@ class Assembly:
 
     @property
     def mimics(self) -> dict[str, Mimic]:
-        """The mimic relation of each mimic joint to an independent joint, by name; chains are resolved."""
+        """The mimic relation of each mimic joint to an independent joint, by name of the mimic joint.
+
+        A chain, in which a joint mimics a mimic joint, is replaced by one relation.
+        """
         return resolved_chains(self._mimics)[0]
 
     def _faults(self) -> Iterator[Fault]:

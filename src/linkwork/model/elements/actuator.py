@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Actuator(Element):
     """A motor that drives one or more joints through constant ratios.
 
-    At velocities v (nv,) the motor speed is `gear` times the product of `row` (nv,) and v. `joints` names the driven
-    joints.
+    At velocities v (nv,), the motor speed is `gear` times the product of v and `row` (nv,), the ratios of all
+    velocities. `joints` names the driven joints.
     """
 
     what = "drive"

@@ -22,8 +22,8 @@ from linkwork.spatial.scalar import Number
 class Coupling(VelocityConstraint, section="couplings"):
     """Constrain a weighted sum of joint velocities to zero while the coupling is engaged.
 
-    The velocities of a free joint are in its body's frame. A coupling with a free joint can therefore model a wheel
-    that rolls without slip, or a blade that does not slip sideways.
+    The velocities of a free joint are components in the frame of its child body. A coupling with a free joint can
+    therefore model a wheel that rolls without slip, or a blade that does not slip sideways.
 
     Examples
     --------

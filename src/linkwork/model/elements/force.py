@@ -151,7 +151,7 @@ class Force(Element):
         return 0.0
 
     def power(self, motion: Motion, acting: Acting) -> Number:
-        """Return the power [W] by which the element changes the total energy, which includes its stored energy.
+        """Return the power [W] that the element adds to the total energy of the mechanism and of all elements.
 
         `acting` are the element's forces. By default, this is all power of the forces for a class without the method
         `energy`, and zero for a class with `energy`. `motion` gives positions and velocities.

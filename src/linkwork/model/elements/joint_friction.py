@@ -119,7 +119,7 @@ class JointFriction(Element, section="frictions", what="friction"):
         return replace(self, law=replace(self.law, **new))
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless all `values` are valid for the number `key` of the law.
+        """Raise an error unless all `values` are valid for the number of the law that is called `key`.
 
         Messages call the parameter `name`.
         """
@@ -165,7 +165,7 @@ class HeldVelocity(VelocityConstraint):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The constraint row of the held velocity; its multiplier is the friction force."""
+        """The constraint row of the held velocity; its multiplier is the friction force [N m or N] on this velocity."""
         yield VelocityRow(self.name, ((self.joint, self.number, 1.0),), self.engaged)
 
 

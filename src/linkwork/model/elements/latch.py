@@ -22,7 +22,7 @@ SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}
 
 
 class Latch(VelocityConstraint, section="latches"):
-    """Add a latch, which engages when its joint reaches the position `at`, and locks the joint until released.
+    """Add a latch, which engages when its joint reaches the position `at`, and locks the joint until it is released.
 
     The latch engages only if the joint approaches from `side`. The joint has one velocity.
 

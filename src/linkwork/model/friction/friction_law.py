@@ -98,7 +98,7 @@ class FrictionLaw(ABC):
         return {field.name: field.metadata["key"] for field in fields(cls) if "key" in field.metadata}
 
     def require_consistent(self) -> None:
-        """Raise a ModelError if the numbers of the law contradict each other; the base class compares mu_static to mu.
+        """Raise a ModelError if the numbers of the law contradict each other; in the base class, if mu_static < mu.
 
         The method is called for plain numbers only, not for traced numbers.
         """
@@ -141,7 +141,7 @@ class FrictionLaw(ABC):
         return found
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless all `values` are valid for the number `key`; messages call the parameter `name`."""
+        """Raise an error unless all `values` are valid for the number called `key`; messages call it `name`."""
         check_values(name, values, self.definitions()[key].kind.rules)
 
     def without_damping(self) -> Self:

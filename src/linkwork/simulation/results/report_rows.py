@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The checks of a run: `rows` has the measured values, and `print` shows all checks.
+    """The checks of a run: `rows` has one `Row` for each measured value, and `print` shows all checks.
 
     `passed` is true if no check failed. `left_out` has pairs (name, reason) for the checks that have no row.
     """
@@ -101,9 +101,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """One line of text: "all checks passed" and the rows with warnings, or the number and names of the failed
-        checks.
-        """
+        """One line of text: "all checks passed" and the rows with warnings, or number and names of failed checks."""
         if self.passed:
             return "all checks passed" + (f"; warning: {', '.join(self.warnings)}" if self.warnings else "")
         count = len(self.failures)

@@ -53,8 +53,8 @@ class Simulator:
     dt : float, unit [s], default 1e-3
         Integration step.
     method : str or None, default None
-        A method of `lw.simulate` with fixed steps. None: "rk4"; "midpoint" for joints with dry friction;
-        "moreau" for rigid contacts.
+        A method of `lw.simulate` with fixed steps. None: "rk4"; "midpoint" for joints with dry friction
+        in a mechanism without contacts; "moreau" for rigid contacts.
     stops : float or None, unit [s], default 0.02
         Time constant of the springs and dampers at joint limits. None: limits are ignored.
     order : int or None, default None
