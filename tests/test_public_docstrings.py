@@ -16,7 +16,12 @@ FEEDBACK = ["computed_torque", "drives", "gravity_compensation", "lqr"]
 FEEDBACK += ["operational_space", "pd", "pid", "resolved_rate"]
 # Methods for other packages of linkwork, not for users
 INTERNAL = {"Mechanism.by_joint", "Mechanism.check_parameter", "Mechanism.constraint_of_row", "Mechanism.keeping"}
-INTERNAL |= {"Mechanism.frame_constraint_of_row", "Mechanism.owner", "Mechanism.unknown_parameter", "Mechanism.varied"}
+INTERNAL |= {
+    "Mechanism.frame_constraint_of_row",
+    "Mechanism.possible_mode",
+    "Mechanism.unknown_parameter",
+    "Mechanism.varied",
+}
 INTERNAL |= {"Mechanism.with_elements", "Run.along_time", "Run.once", "Run.varied"}
 SECTION = re.compile(r"^(\w[\w ]*)\n-+$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .*)?$", re.MULTILINE)

@@ -130,3 +130,12 @@ def test_two_geared_wheels_accelerate_with_the_combined_inertia() -> None:
         assert m.joints["fast shaft"].q == m.joints["slow shaft"].q
         a = lw.compile(m).forward_dynamics([0.2], [1.0], [13.0])
         assert np.allclose(a, 13.0 / (2.0 + 9.0 * 0.5), rtol=1e-14)
+        assert "[fast shaft: Revolute, 1 kg, mimics slow shaft]" in str(m)
+        assert "[slow shaft: Revolute, 1 kg]" in str(m)
+        assert m.tree_velocity([2.0]).tolist() == m.tree_velocity(np.array([2.0])).tolist()
+        assert np.array_equal(m.tree_position([[0.2], [0.3]])[1], m.tree_position([0.3]))
+        for wrong in ([1.0, 2.0], np.ones((3, 2)), 1.0):
+            with pytest.raises(lw.ShapeError, match=r"^q has shape .*, expected \(\.\.\., 1\)"):
+                m.tree_position(wrong)
+            with pytest.raises(lw.ShapeError, match=r"^v has shape .*, expected \(\.\.\., 1\)"):
+                m.tree_velocity(wrong)

@@ -196,3 +196,10 @@ def test_values_rejected_by_the_builder_are_rejected_as_parameters(name: str) ->
         robot({}).with_parameters(UNPHYSICAL[name])
     culprits = {key.split(".")[0] for key in UNPHYSICAL[name]}
     assert any(culprit in str(caught.value) for culprit in culprits)
+
+
+def test_only_modes_of_the_mechanism_are_rounded_for_controllers() -> None:
+    m = lw.example("two_speed_gearbox")
+    assert m.possible_mode("gearbox.selected", 1.7) == 1.0
+    with pytest.raises(NameNotFound, match=r"no mode 'gearbox.selectd'. Did you mean 'gearbox.selected'"):
+        m.possible_mode("gearbox.selectd", 1.0)

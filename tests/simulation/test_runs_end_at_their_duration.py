@@ -1,5 +1,6 @@
 """A run ends at the duration, or is refused with a step that fits; sizes are checked before a run starts."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -78,3 +79,17 @@ def test_wall_time_excludes_compiling(tmp_path: Any, monkeypatch: pytest.MonkeyP
 
     first, second = simulated(0.1234567), simulated(0.1234567)
     assert first.wall < 0.05 + 5.0 * second.wall
+
+
+@pytest.mark.parametrize(("duration", "dt", "rate"), [(0.1, 0.003, None), (0.1, 0.003, 300.0), (0.7, 0.0043, 30.0)])
+def test_a_proposed_step_is_accepted_as_it_is_printed(duration: float, dt: float, rate: float | None) -> None:
+    m, options = lw.example("double_pendulum"), dict[str, Any]()
+    if rate is not None:
+        options["controller"] = lw.host(lambda t, q, v: -v, rate=rate)
+    with pytest.raises(lw.LinkworkError, match="not a whole number of steps") as refused:
+        lw.simulate(m, [1.0, 0.5], duration=duration, dt=dt, method="rk4", **options)
+    found = re.search(r"use dt=([\d.e-]+[\d])", str(refused.value))
+    assert found
+    assert ("suits the controller's rate" in str(refused.value)) == (rate is not None)
+    run = lw.simulate(m, [1.0, 0.5], duration=duration, dt=float(found[1]), method="rk4", **options)
+    assert run.t[-1] == pytest.approx(duration, rel=1e-6)

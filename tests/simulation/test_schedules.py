@@ -215,3 +215,13 @@ def test_derived_series_use_switched_parameters_that_are_not_recorded(clutch):
     assert np.abs(part["carried"][:50]).min() > 0.1
     assert not part["carried"][50:].any()
     assert part.report()["slip"].verdict == "ok"
+
+
+def test_a_simulator_only_locks_and_unlocks_joints() -> None:
+    sim = lw.Simulator(lw.example("clutched_flywheels"), v0=[1.0, 0.0])
+    for _ in range(2):  # before and after the joint is locked
+        for verb in ("engage", "release", "reverse"):
+            with pytest.raises(lw.LinkworkError, match=r"'first shaft' is a joint: use 'lock' or 'unlock'. Valid: clu"):
+                getattr(sim, verb)("first shaft")
+        sim.lock("first shaft")
+    sim.unlock("first shaft")

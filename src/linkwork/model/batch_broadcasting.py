@@ -71,6 +71,15 @@ def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Arra
         raise ShapeError(f"batch shapes do not broadcast together: {listing}") from None
 
 
+def of_size(name: str, value: Any, size: int) -> Array:
+    """Return `value` as an array (..., size); raise a ShapeError that names the argument `name` for other shapes."""
+    numeric = isinstance(value, np.ndarray) and value.dtype in (np.float64, object)
+    array = value if numeric else as_numbers(name, value)
+    if array.shape[-1:] != (size,):
+        raise ShapeError(f"{name} has shape {array.shape}, expected (..., {size})")
+    return array
+
+
 def one_state(inputs: Mapping[str, Input]) -> list[Array]:
     """Return the inputs as arrays for one state; raise a ShapeError if an input is a batch of states."""
     arrays, batch = checked(inputs)

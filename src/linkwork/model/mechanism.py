@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import unknown_name, visible
-from linkwork.model.batch_broadcasting import Input, over_batch
+from linkwork.model.batch_broadcasting import Input, of_size, over_batch
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.element import Element, kinds
@@ -400,12 +400,12 @@ class Mechanism(ElementViews, ParameterViews):
         """Return the elements by section, with `change` applied to each; an unchanged section stays the same object."""
         return Sections({section: items.changed(change) for section, items in self.elements.items()})
 
-    def tree_position(self, q: Array) -> Array:
+    def tree_position(self, q: Any) -> Array:
         """Return the coordinates of all joints, mimic joints included.
 
         Parameters
         ----------
-        q : ndarray, shape (..., nq), [rad or m, or quaternions]
+        q : array_like, shape (..., nq), [rad or m, or quaternions]
             Independent coordinates.
 
         Returns
@@ -415,21 +415,22 @@ class Mechanism(ElementViews, ParameterViews):
 
         Examples
         --------
-        >>> lw.example("double_pendulum").tree_position(np.array([0.1, 0.2])).tolist()
+        >>> lw.example("double_pendulum").tree_position([0.1, 0.2]).tolist()
         [0.1, 0.2]
 
         """
+        q = of_size("q", q, self.nq)
         parts = [q[..., j.q] if j.mimic is None else j.mimic.position(q[..., j.q]) for j in self.joints]
         return np.concatenate([q[..., :0], *parts], axis=-1)
 
-    def tree_velocity(self, v: Array) -> Array:
+    def tree_velocity(self, v: Any) -> Array:
         """Return the velocities or accelerations of all joints, from the values of the independent joints.
 
         A mimic joint has `multiplier` times the velocity of the joint that it mimics.
 
         Parameters
         ----------
-        v : ndarray, shape (..., nv), [rad/s or m/s]
+        v : array_like, shape (..., nv), [rad/s or m/s]
             Velocities or accelerations of the independent joints.
 
         Returns
@@ -439,10 +440,11 @@ class Mechanism(ElementViews, ParameterViews):
 
         Examples
         --------
-        >>> lw.example("double_pendulum").tree_velocity(np.array([1.0, 2.0])).tolist()
+        >>> lw.example("double_pendulum").tree_velocity([1.0, 2.0]).tolist()
         [1.0, 2.0]
 
         """
+        v = of_size("v", v, self.nv)
         parts = [v[..., j.v] if j.mimic is None else v[..., j.v] * j.mimic.multiplier for j in self.joints]
         return np.concatenate([v[..., :0], *parts], axis=-1)
 
@@ -464,6 +466,7 @@ class Mechanism(ElementViews, ParameterViews):
             welded = [part.name for part in self.bodies[joint.o].parts[1:]]
             labels.append(
                 f"{joint.child}  [{joint.name}: {type(joint.kind).__name__}, {self.bodies[joint.o].mass:g} kg"
+                + ("" if joint.mimic is None else f", mimics {joint.mimic.of}")
                 + (f", with {', '.join(welded)}]" if welded else "]")
             )
         rows = f" of the tree, {self.nh} constraint rows" if self.nh else ""

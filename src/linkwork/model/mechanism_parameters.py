@@ -14,7 +14,7 @@ from linkwork.model.elements.element import Element
 from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.parameter_substitution import varied
 from linkwork.model.parameter_value_checks import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
     from linkwork.model.bodies import Body
@@ -62,14 +62,21 @@ class ParameterViews:
             found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
         return found | {name: one.parameters[key] for name, (one, key) in self._owners.items()}
 
-    def owner(self, parameter: str) -> tuple[Element, str]:
-        """Return the element to which a parameter belongs, and the key of the parameter in this element."""
-        return self._owners[parameter]
-
     @cached_property
     def modes(self) -> tuple[str, ...]:
         """The names of all modes: parameters that can be switched during a run."""
         return tuple(name for name, (one, key) in self._owners.items() if key in one.modes())
+
+    def possible_mode(self, name: str, value: Number) -> Number:
+        """Return `value`, which a controller commands for the mode `name`, rounded to a value that its element accepts.
+
+        For example, the gear of a transmission is rounded down to a whole number. Raise NameNotFound unless `name` is
+        in `modes`.
+        """
+        if name not in self.modes:
+            raise unknown_name("mode", name, self.modes)
+        element, key = self._owners[name]
+        return element.possible(key, value)
 
     def unknown_parameter(self, name: str) -> NameNotFound:
         """Return the error for an unknown parameter name, which lists similar valid names."""

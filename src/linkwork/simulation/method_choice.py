@@ -20,6 +20,7 @@ from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.slip_groups import slip_groups
 from linkwork.simulation.state import MemberState
+from linkwork.simulation.step_proposals import common_step
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
 # Product of step and fastest rate, by the order of the method; the value of 4 is also for higher orders. Examples then
@@ -30,7 +31,6 @@ FINE_RIGID = 0.1  # product of step and fastest rate with rigid contacts: impact
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
 LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # by method: longest step [s] that is chosen
 LONG = 0.01  # longest step [s] that is chosen for other methods
-MOST_PARTS = 10_000  # largest number of steps in the period of a sampled controller
 STIFF = 2000.0  # fastest rate [1/s] above which an implicit method is chosen
 SAMPLES = 1000  # default number of samples of adaptive methods
 NUDGE = 1e-6  # [rad, m, rad/s, m/s] step of difference quotients
@@ -144,16 +144,8 @@ def _round_step(reach: float, problem: Problem, duration: float) -> float:
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
     nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
-    # duration / span is a fraction k / n with span = period; a step that divides span / n also divides the duration
-    parts = 1 if rate is None else _denominator(duration / span)
-    return span / (parts * ceil(span / (parts * min(nice, span)) - 1e-9))
-
-
-def _denominator(ratio: float) -> int:
-    """Return the denominator n <= MOST_PARTS of the fraction k / n that is nearest to `ratio`."""
-    from fractions import Fraction  # here: only sampled controllers need it
-
-    return Fraction(ratio).limit_denominator(MOST_PARTS).denominator
+    longest = span if rate is None else common_step(duration, span)
+    return longest / ceil(longest / min(nice, span) - 1e-9)
 
 
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState, loops: LoopRows) -> float:

@@ -12,9 +12,9 @@ from linkwork.compiler import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.method_choice import Choice
-from linkwork.simulation.methods.method_tolerances import WHOLE_STEPS
 from linkwork.simulation.series import RunFacts, Series, find, recordable
 from linkwork.simulation.simulation_problem import Problem
+from linkwork.simulation.step_proposals import in_few_digits, is_whole, proposed_step
 from linkwork.spatial.scalar import Array
 
 # Memory limits [bytes]: without the argument `every`, a recording has at most COMFORTABLE; above WORTH_A_WARNING, a
@@ -36,7 +36,7 @@ class Storage:
         possible = recordable(facts)
         self.series = tuple(_names(record, facts, possible))
         shapes = {name: possible[name].shape(facts) for name in self.series}
-        self.count = step_count(duration, choice.dt)
+        self.count = step_count(duration, choice.dt, None if problem.sampling is None else problem.sampling.rate)
         # bytes of one sample of all members, with its time
         sample = 8 * (1 + math.prod(batch) * sum(map(math.prod, shapes.values())))
         self.every = _every(every, self.count, sample)
@@ -153,8 +153,11 @@ def _every(every: int | None, count: int, sample: int) -> int:
     return min(int(every), count)
 
 
-def step_count(duration: float, dt: float) -> int:
-    """Return the number of steps dt [s] in `duration` [s]; raise a LinkworkError if it is not a whole number."""
+def step_count(duration: float, dt: float, rate: float | None = None) -> int:
+    """Return the number of steps dt [s] in `duration` [s]; raise a LinkworkError if it is not a whole number.
+
+    The message proposes a step that also suits the `rate` [1/s] of a sampled controller.
+    """
     steps = duration / dt
     if steps > MOST_STEPS:
         raise LinkworkError(
@@ -162,10 +165,11 @@ def step_count(duration: float, dt: float) -> int:
             "use a longer dt or a shorter duration"
         )
     count = max(1, round(steps))
-    if abs(count * dt - duration) > WHOLE_STEPS * duration:
-        fitting = duration / math.ceil(steps)
+    if not is_whole(duration, dt):
+        step, whole = proposed_step(duration, dt, rate), in_few_digits(count * dt, lambda one: is_whole(one, dt))
+        suits = "" if rate is None else f", which suits the controller's rate of {rate:g} 1/s,"
         raise LinkworkError(
-            f"a run of {duration:g} s is not a whole number of steps of dt={dt:g} s: use dt={fitting:.6g} or "
-            f"duration={count * dt:g}"
+            f"a run of {duration:g} s is not a whole number of steps of dt={dt:g} s: use "
+            + (f"dt={step}{suits} or duration={whole}" if step else f"duration={whole}")
         )
     return count

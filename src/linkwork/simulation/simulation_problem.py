@@ -149,15 +149,7 @@ class Problem:
         Parameters that the controller does not command have their values from `modes` (m,).
         """
         pairs = zip(self.switched, modes, strict=True)
-        return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
-
-    def _possible(self, name: str, mode: Number) -> Number:
-        """Return the commanded value `mode` of the parameter `name`, rounded to a value that the element accepts.
-
-        For example, the gear of a transmission is rounded down to a whole number.
-        """
-        element, key = self.mechanism.owner(name)
-        return element.possible(key, mode)
+        return np.array([self.mechanism.possible_mode(name, answer.modes.get(name, mode)) for name, mode in pairs])
 
     def motor_forces(self, values: Values, t: Number, now: MemberState) -> Array:
         """Return the motor forces (ndrives,) [N m or N] of a controller that commands the motors of drives.

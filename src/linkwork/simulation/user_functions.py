@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.step_proposals import in_few_digits, is_whole
 from linkwork.spatial.scalar import Array, Condition, Number, Value, own_copy, where
 
 Values = Mapping[str, Value]  # parameters and gains of one member, by name
@@ -41,11 +42,13 @@ class Sampled:
         """Return the number of steps dt [s] between two calls of the controller."""
         if self.rate is None:
             return 1
-        steps = 1.0 / (self.rate * dt)
-        if abs(steps - round(steps)) > 1e-6 * steps or round(steps) < 1:
+        period = 1.0 / self.rate
+        steps = period / dt
+        if not is_whole(period, dt):
+            step = in_few_digits(period, lambda one: is_whole(period, one))
             raise LinkworkError(
                 f"1 / (rate * dt) must be a whole number of steps between controller calls; got {steps:g} with "
-                f"rate={self.rate:g} 1/s and dt={dt:g} s; choose for example dt={1.0 / self.rate:g}"
+                f"rate={self.rate:g} 1/s and dt={dt:g} s; choose for example dt={step}"
             )
         return round(steps)
 

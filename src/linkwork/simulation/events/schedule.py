@@ -136,7 +136,7 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
     """Return a hint with the verbs that are valid for the element `name`, for an error about an invalid `verb`.
 
     If the element has verbs that set the same value as `verb`, as "engage" and "close" do, the hint lists only these.
-    The hint is empty if the element has no verbs.
+    A joint that is not an element can only be locked. The hint is empty if the element has no verbs.
     """
     wanted = {value for _, value in verbs()[verb].values()}
     for section, kind in kinds().items():
@@ -144,7 +144,7 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
             same = [one for one, (_, value) in kind.switches.items() if value in wanted]
             *others, last = map(repr, same or kind.switches)
             return f" {name!r} is a {kind.what}: use {', '.join(others)}{' or ' if others else ''}{last}."
-    return ""
+    return f" {name!r} is a joint: use 'lock' or 'unlock'." if name in mechanism.joints else ""
 
 
 def _kinds_to_list(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from linkwork.simulation.contact_anchors_at_start import with_anchors_at_start
 from linkwork.simulation.contact_checks import method_for_contacts, refuse_unsuitable_method
 from linkwork.simulation.events.guards import self_switched_modes
 from linkwork.simulation.events.impulses import impact, why_impossible
-from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
+from linkwork.simulation.events.schedule import LOCKS, locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.methods.integration_step_derivatives import StepDerivatives
@@ -464,7 +464,8 @@ class Simulator:
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
         now, latched = state_of(held, self._x), self_switched_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
-        switch = switch_of(held, f"Simulator.{entry[0]}", (0.0, *entry))
+        named = held if entry[0] in LOCKS else self._problem.mechanism  # other verbs do not apply to brakes of `lock`
+        switch = switch_of(named, f"Simulator.{entry[0]}", (0.0, *entry))
         refuse_contradictions(held, (switch,), before, (), 0.0)
         after = {**before, switch.parameter: switch.applied(before[switch.parameter])}
         m = held.varied(after)
