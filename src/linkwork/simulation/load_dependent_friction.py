@@ -96,8 +96,9 @@ def directions_of_forces(mechanism: Mechanism, directions: Array) -> Array:
 
 
 def _tree_velocities(mechanism: Mechanism) -> list[tuple[int, int, int, float]]:
-    """Return, for each friction force of the tree, its number, followed by the result of `velocity_of` for its
-    velocity.
+    """Return four numbers for each friction force of the tree: its number n, the number of its velocity in the tree,
+    the number k of the independent velocity that moves it, and the factor between these two velocities (see
+    `velocity_of`).
     """
     tree = [site for site in sites(mechanism) if site.joint is not None]
     return [(n, *velocity_of(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
@@ -160,7 +161,9 @@ def _numbered(site: Site) -> list[tuple[int, int]]:
 
 
 def _limits(mechanism: Mechanism, q: Array, found: FrictionSolution) -> dict[int, Number]:
-    """Return the limit [N m or N] of each friction force of the solution `found`, by the number of the force."""
+    """Return the limit [N m or N] of each friction force of the solution `found` at q (nq,), as a dict by the number of
+    the force.
+    """
     zeros = np.zeros(len(found.friction))
     numbers = [one.numbers for one in active_limits(mechanism, q, zeros, zeros)]
     return {n: limit for group, limit in zip(numbers, found.limits, strict=True) for n in group}

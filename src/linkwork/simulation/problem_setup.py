@@ -465,7 +465,9 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
-    """Return the start state with an empty event log; a `resumed` run begins with its last arming states."""
+    """Return the start state with an empty event log; a `resumed` run begins with the arming states at the end of the
+    first run.
+    """
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + friction_count(m) + own + guards + len(problem.commands)

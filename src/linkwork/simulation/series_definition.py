@@ -32,7 +32,7 @@ class Axis(NamedTuple):
 
 
 class Label(NamedTuple):
-    """Title of a series, its axes, and the units of the entries of its last axis.
+    """Title of a series, its axes, and one unit for each entry of its last axis.
 
     Batch and time axes are not included. A scalar series has no axes and one unit.
     """
@@ -58,7 +58,9 @@ class Label(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """Properties that decide which series a run has, and which shapes they have; known before and after the run."""
+    """Properties of a run that determine which series it has, and their shapes; they are known before and after the
+    run.
+    """
 
     mechanism: Mechanism
     controlled: bool = False  # whether there is a controller
@@ -113,7 +115,9 @@ class Sample:
 
     @cached_property
     def loads(self) -> Loads:
-        """External loads: joint forces (nv,) of controllers and stops [N m or N], wrenches (nbodies, 6) [N, N m]."""
+        """External loads: joint forces (nv,) [N m or N] of controllers and stops, wrenches (nbodies, 6) [N, N m] on
+        bodies.
+        """
         return self.system.loads(self.t, self.q, self.v, self.system.clipped(self.state.control))
 
     @cached_property
@@ -134,7 +138,7 @@ class Sample:
         return self._known[formula]  # type: ignore[return-value]
 
     def mapped(self, change: Callable[[Array], Array]) -> Sample:
-        """Return the sample with the function `change` applied to every array of its state."""
+        """Return the sample with the function `change` applied to its time and to every array of its state."""
         return Sample(change(self.t), _mapped(self.state, change), self.values, self._make_system, self._motors)
 
 
@@ -160,10 +164,10 @@ class Series:
     """Definition of a series: name, title, units, axes, and the formula that computes its samples.
 
     The formula is either `sample(now)` of a `Sample`, recorded during the run and compiled into its kernel, or
-    `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
-    the shape of one sample and the names of all entries. `units` are the units of the entries of the last axis, or one
-    unit for all entries. `needs`, `axes` and `units` may be functions of `RunFacts`. `exists(facts)` returns whether a
-    run has the series.
+    `derive(run)`, computed after the run from the series that it `needs`; `derive` returns an array (*batch, T,
+    *shape). `axes` give the shape of one sample and the names of all entries. `units` are the units of the entries of
+    the last axis, or one unit for all entries. `needs`, `axes` and `units` may be functions of `RunFacts`.
+    `exists(facts)` returns whether a run has the series.
 
     A series with a `sample` is recorded if the argument `record` of `simulate` names it. If `by_default` is true (it
     may be a function of `RunFacts`), the series is also recorded if `record` is omitted. If `with_state` is true, it is

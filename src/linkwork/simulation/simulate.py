@@ -45,7 +45,7 @@ TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison r
 
 
 class Integration(NamedTuple):
-    """Arguments of `simulate` that decide how a problem is integrated, under the same names.
+    """Arguments of `simulate` that determine how a problem is integrated, under the same names.
 
     `required` is true if the user gave no method, and rigid contacts require the method that `method` has.
     """
@@ -271,8 +271,8 @@ def _continuation(run: Run) -> Continuation:
 def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
     """Return the run that the arguments of `simulate` describe: build the problem, choose the method, and run it.
 
-    `setup`, `how` and `recording` have the arguments on the problem, on integration and on recording; `progress` is the
-    argument of this name.
+    `setup`, `how` and `recording` have the arguments on the problem, on integration and on recording; `progress` is
+    that of `simulate`.
     """
     setup, problem = with_commands(setup, problem_of(setup))
     if how.order is not None:
@@ -312,7 +312,7 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
 def _adaptive(
     problem: Problem, choice: Choice, storage: Storage, derivative: StateDerivative, how: Integration
 ) -> Runner:
-    """Return a runner with an adaptive method."""
+    """Return a runner that solves the problem by the adaptive method in `choice`, with the tolerances in `how`."""
     from linkwork.simulation.runners.adaptive_runner import Adaptive  # imported only here, because few runs need SciPy
 
     if problem.start.motion.ledger.shape[-1]:
@@ -321,7 +321,7 @@ def _adaptive(
 
 
 def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, every: int) -> Settings:
-    """Return the settings of a run, which the result contains."""
+    """Return the settings of a run, for its result; `every` is the number of steps between samples."""
     adaptive = choice.method in ADAPTIVE
     return Settings(
         choice.method,

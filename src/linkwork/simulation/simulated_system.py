@@ -63,9 +63,11 @@ PASSIVE = "passive"  # the joint forces of the tree are mapped to independent jo
 
 
 class ContactLoads(NamedTuple):
-    """Loads of compliant contacts in one state: state and force of each contact, wrenches on bodies, and body poses.
+    """Loads of compliant point contacts in one state: state and force of each contact, wrenches on bodies, and body
+    poses.
 
-    The wrenches (nbodies, 6) [N, N m] are the sums over all contacts of a body. The poses are those in the world.
+    The wrenches (nbodies, 6) [N, N m] are sums over all contacts of a body, about its origin and in its axes. The poses
+    are those in the world.
     """
 
     contacts: list[ContactForce]
@@ -74,7 +76,9 @@ class ContactLoads(NamedTuple):
 
 
 class SolidLoads(NamedTuple):
-    """Wrenches (nbodies, 6) [N, N m] of compliant contacts on the bodies, and the poses of all bodies in the world."""
+    """Wrenches (nbodies, 6) [N, N m] of compliant contacts between solids on the bodies, and the world poses of all
+    bodies.
+    """
 
     wrenches: Array
     poses: list[Transform]
@@ -84,9 +88,9 @@ class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
     `wrenches` (nbodies, 6) [N, N m] are the user's wrenches, `touching` the loads of compliant point contacts, and
-    `solids` the loads of compliant solids; each is None if there are none. `friction` (tree.nv,) is the dry friction of
-    slipping joints, which `control` contains, or None. `a` (nv,) are the accelerations if friction depends on the load,
-    else None.
+    `solids` the loads of compliant solids; each is None if there are none. `friction` [N m or N] is the dry friction of
+    slipping joints, which `control` contains, or None: tree.nv forces, then those of loops. `a` (nv,) are the
+    accelerations if friction depends on the load, else None.
     """
 
     control: Array
@@ -99,7 +103,9 @@ class Loads(NamedTuple):
 
     @property
     def contacts(self) -> ContactLoads | SolidLoads | None:
-        """Wrenches of all compliant contacts, with the poses of the bodies; None if there are none."""
+        """Wrenches of all compliant contacts, of points and of solids, with the poses of the bodies; None if there are
+        none.
+        """
         one, other = self.touching, self.solids
         if one is None or other is None:
             return one or other
@@ -148,8 +154,8 @@ class System:
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """Return the external loads at time t [s], q (nq,), v (nv,): controller, stops, wrenches, contacts.
 
-        `held` (nv,) [N m or N] are the clipped joint forces of a sampled controller, plus the forces of slipping
-        constraints.
+        `held` (nv,) [N m or N] are the clipped joint forces of a sampled controller, plus those of slipping clutches
+        and brakes.
         """
         return self.with_friction(q, v, self.external_loads(t, q, v, held))[0]
 
@@ -161,7 +167,8 @@ class System:
         return Loads(control, pushes, wrenches, self._contact_loads(t, q, v), self._solid_loads(t, q, v))
 
     def with_friction(self, q: Array, v: Array, loads: Loads) -> tuple[Loads, JointFrictionState | None]:
-        """Return the loads with the dry friction of slipping joints added, which may depend on all loads.
+        """Return `loads` with the dry friction of slipping joints at q (nq,), v (nv,) added, which may depend on all
+        loads.
 
         The second result is the friction that depends on the load, with the accelerations that it causes, or None.
         """
@@ -274,8 +281,9 @@ class System:
     ) -> Array:
         """Return the sum (nv, nv) of J^T C J over all contacts: contact matrices C in joint coordinates.
 
-        J is the Jacobian of a contact. The function `of` returns the matrix C of a contact: (3, 3) for the force, or
-        (6, 6) with the torque. `touching` are the contact loads at q (nq,).
+        J (3, nv) or (6, nv) is the Jacobian of a contact, in the axes of its surface. The function `of` returns the
+        matrix C of a contact: (3, 3) for the force, or (6, 6) with the torque. `touching` are the contact loads at q
+        (nq,).
         """
 
         def of_tree(m: Mechanism, q: Array) -> Array:
@@ -303,7 +311,7 @@ class System:
         return self.contact_matrix(q, touching, lambda force_law, contact: step_change(force_law, contact, h) * h)
 
     def viscous(self, q: Array, touching: ContactLoads) -> Array:
-        """Return the damping matrix (nv, nv) of all contacts, from their dampers and friction.
+        """Return the damping matrix (nv, nv) of all contacts in joint coordinates, from their dampers and friction.
 
         `touching` are the contact loads at q (nq,).
         """
@@ -314,7 +322,8 @@ class System:
     def acceleration(
         self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0, viscous: Array | None = None
     ) -> Array:
-        """Return the accelerations (nv,) under the loads, and the springs, dampers and friction of joints.
+        """Return the accelerations (nv,) [rad/s^2 or m/s^2] under `loads` and the springs and dampers of joints, at q
+        (nq,), v (nv,).
 
         If `implicit` is a step h [s], dampers act with the velocity v + h a at its end: the matrix of the equations is
         M + h D instead of M, with the damping matrix D (nv, nv). `viscous` (nv, nv) is the damping matrix of contacts.
@@ -352,36 +361,37 @@ class System:
         return free_acceleration(stiffer, q, v, tau, loads.outside)
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the residual (nv,) [N m or N] of the equations of motion at the acceleration a (nv,).
+        """Return the residual (nv,) [N m or N] of the equations of motion at the accelerations a (nv,): needed minus
+        acting forces.
 
         `loads` are the external loads in the state q, v.
         """
         return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), from inverse dynamics.
+        """Return the joint forces (nv,) [N m or N] that produce the accelerations a (nv,), from inverse dynamics.
 
-        The external wrenches of `loads` are included; the joint forces of `loads` are not.
+        The external wrenches of `loads` act too; the joint forces of `loads` do not.
         """
         return needed_forces(self.mechanism, q, v, a, loads.outside)
 
     # --- energy ---
 
     def energies(self, q: Array, v: Array) -> tuple[Number, Number]:
-        """Return the kinetic energy [J], and the potential energy of gravity and springs [J]."""
+        """Return the kinetic energy [J], and the potential energy [J] of gravity and springs, at q (nq,), v (nv,)."""
         stored = stored_energy(self.mechanism, q, v)
         return stored.kinetic, stored.potential
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
-        """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
+        """Return the power [W] of all forces except gravity and springs.
 
-        The sources are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in
-        the state q, v.
+        They are those of controllers, wrenches, contacts, stops, dampers, friction and force elements; `loads` are the
+        external loads in the state q, v.
         """
         return self.powers(q, v, loads).total
 
     def powers(self, q: Array, v: Array, loads: Loads) -> Powers:
-        """Return the power [W] of all forces that store no energy, in total and for groups of forces.
+        """Return the power [W] of all forces except gravity and springs: in total, of contacts, and of joint dampers.
 
         `loads` are the external loads in the state q, v.
         """
@@ -391,8 +401,8 @@ class System:
     def joint_powers(self, q: Array, v: Array, friction: Array | None) -> tuple[Number, Array]:
         """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,).
 
-        The second result is the power of dry friction in each of the `joints_with_friction`, for the friction forces
-        `friction` (tree.nv,) or None.
+        The second result is the power of dry friction in each of the `joints_with_friction`, then in each loop with
+        friction. `friction` are the friction forces [N m or N], tree.nv and then those of loops, or None.
         """
         (speed,) = to_tree(self.mechanism, ("v",), (v,))
         powers = self.friction_powers(q, v, friction)
@@ -401,15 +411,15 @@ class System:
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
         """Return the power [W] of all forces that store no energy, then the time derivatives of the work ledger.
 
-        The state `now` decides whether there is a ledger. `loads` are the external loads in the state q, v. The product
-        of the result and a time step is the argument of `StepState.with_work`.
+        There are derivatives of the ledger only if the state `now` has one. `loads` are the external loads in the state
+        q, v. The product of the result and a time step is the argument of `StepState.with_work`.
         """
         return self.work_rates(q, v, loads) if len(now.ledger) else np.array([self.power(q, v, loads)])
 
     def work_rates(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return the power [W] of all forces that store no energy, then the time derivatives of the work ledger.
 
-        `loads` are the external loads in the state q, v. The work of clutches is not included.
+        `loads` are the external loads in the state q, v. The derivative of the work of clutches is 0 here.
         """
         powers, contacts = self.powers(q, v, loads), loads.contacts
         ground = np.zeros(6) if contacts is None else ground_force(contacts.wrenches, contacts.poses)
@@ -420,7 +430,8 @@ class System:
     def friction_powers(self, q: Array, v: Array, friction: Array | None) -> Array:
         """Return the power [W] of dry friction in each of the `joints_with_friction`, then in each loop with friction.
 
-        `friction` are the forces of dry friction, (tree.nv,) and those of loops, or None; v (nv,) are the velocities.
+        `friction` are the forces of dry friction [N m or N], tree.nv and then those of loops, or None, in the state q
+        (nq,), v (nv,).
         """
         m = self.unlocked or self.mechanism
         if friction is None:
@@ -429,7 +440,9 @@ class System:
 
 
 def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
-    """Return the accelerations (nv,) under the joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) [N, N m]."""
+    """Return the accelerations (nv,) under the joint forces tau (nv,) [N m or N], gravity and `wrenches` (nbodies, 6)
+    [N, N m].
+    """
     names = ("q", "v", "tau", "wrenches")[: 3 if wrenches is None else 4]
     return for_mimic_joints("forward_dynamics", forward_dynamics, names)(mechanism, q, v, tau, *_given(wrenches))
 
@@ -437,7 +450,7 @@ def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wren
 def needed_forces(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None) -> Array:
     """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), from inverse dynamics.
 
-    `wrenches` (nbodies, 6) [N, N m] are external wrenches.
+    `wrenches` (nbodies, 6) [N, N m] are the external wrenches on the bodies, or None.
     """
     names = ("q", "v", "a", "wrenches")[: 3 if wrenches is None else 4]
     needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
@@ -455,7 +468,9 @@ def _given(wrenches: Array | None) -> tuple[Array, ...]:
 
 
 def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
-    """Return the mechanism with `extra` (tree.nv,) [kg m^2 or kg] added to the armature of its joints."""
+    """Return the mechanism with `extra` (tree.nv,) [kg m^2 or kg] added to the armature (motor inertia) of its
+    joints.
+    """
     pairs = zip(mechanism.joints, mechanism.tree.joints, strict=True)
     return replace(
         mechanism, joints=mechanism.joints.replaced([replace(j, armature=j.armature + extra[k.v]) for j, k in pairs])

@@ -51,19 +51,23 @@ class Problem:
 
     @property
     def has_events(self) -> bool:
-        """True if an event, such as a guard or a slipping clutch, can occur within a step."""
+        """True if an event, such as that of a guard or of a slipping clutch, can occur within a step or by a
+        controller's command.
+        """
         m = self.mechanism
         return bool(m.bounded or friction_count(m) or m.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
-        """Return all parameters, each (*batch, shape); the switchable parameters have the values `modes` (*batch,
+        """Return all parameters by name, each (*batch, *shape); switchable parameters have the values `modes` (*batch,
         m).
         """
         return self.parameters | {name: np.asarray(modes)[..., k] for k, name in enumerate(self.switched)}
 
     @property
     def values(self) -> dict[str, Array]:
-        """Values of all parameters and gains by name, each (*batch, shape), or one value for all batch members."""
+        """Values of all parameters and gains by name, each an array (*batch, *shape), or one value for all batch
+        members.
+        """
         return self.parameters | self.gains
 
     @property
@@ -82,7 +86,7 @@ class Problem:
 
     @cached_property
     def facts(self) -> RunFacts:
-        """Properties of the problem, such as the presence of contacts, that decide which series a run has."""
+        """Properties of the problem, such as the presence of contacts, that determine which series a run has."""
         return RunFacts(
             self.mechanism,
             controlled=self.control is not None or self.sampler is not None,
@@ -144,7 +148,7 @@ class Problem:
         return sampler.answer(given, shape, *state)
 
     def wanted(self, answer: Answer, modes: Array) -> Array:
-        """Return the switchable parameters (m,) after the commands of a controller in `answer`.
+        """Return the values (m,) of all switchable parameters after the commands of a controller in `answer`.
 
         Parameters that the controller does not command have their values from `modes` (m,).
         """
@@ -185,7 +189,8 @@ class Problem:
         return self.sampling is not None and not self.sampling.in_python
 
     def stop_function(self, values: Values, t: Number, q: Array, v: Array) -> Number:
-        """Return the event function of `stop_when` at t [s], q (nq,), v (nv,): negative where the run is to stop.
+        """Return the event function of `stop_when` at t [s], q (nq,), v (nv,): negative where the run is to stop; 1
+        without `stop_when`.
 
         `values` are the parameters and gains of a batch member.
         """
@@ -244,7 +249,7 @@ class Problem:
         return replace(self, batch=(2,), start=start, parameters=parameters, gains=gains)
 
     def member(self, index: tuple[int, ...]) -> tuple[MemberState, dict[str, Array]]:
-        """Return the start state, and the parameters and gains by name, of the batch member at `index`."""
+        """Return two results for the batch member at `index`: its start state, and its parameters and gains by name."""
         values = {}
         for name, value in self.values.items():
             core = self.core(name)

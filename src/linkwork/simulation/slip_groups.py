@@ -19,15 +19,16 @@ from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.tolerances import STICKING_SPEED
 
-# if the cosine of the angle by which a slip direction turns in a substep falls below this, an event updates it
+# if the cosine of the angle by which a slip direction has turned in a substep is below this, an event updates the
+# direction
 TURNED = 0.5
 
 
 class SlipGroup(NamedTuple):
     """Velocities that share one friction limit, by their numbers `rows` among the velocities with friction (nf,).
 
-    The products of `scales` and velocities are slip velocities. `forces` are the numbers of their friction forces among
-    those of `friction_sites`, and `name` is the name of the joint or loop.
+    The products of `scales` (1, or a length [m]) and these velocities are the slip velocities. `forces` are the numbers
+    of the group's friction forces among those of `friction_sites`, and `name` is the name of the joint or loop.
     """
 
     name: str
@@ -36,15 +37,15 @@ class SlipGroup(NamedTuple):
     forces: tuple[int, ...]
 
     def slip(self, speeds: Sequence[Number] | Array) -> list[Number]:
-        """Return the slip velocities of the group from the velocities with friction `speeds` (nf,).
+        """Return the slip velocities of the group from the nf velocities with friction of a run, `speeds` (nf,).
 
         From the time derivatives of these velocities, the method returns the slip accelerations.
         """
         return [speeds[k] * scale for k, scale in zip(self.rows, self.scales, strict=True)]
 
     def force(self, forces: Sequence[Number] | Array) -> list[Number]:
-        """Return the friction forces of the group along its slip velocities, from the friction `forces` (nf,) of a
-        run.
+        """Return the friction forces of the group along its slip velocities, from the friction `forces` (nf,) of a run.
+        A torque divided by a length in `scales` is a force.
         """
         return [forces[k] / scale for k, scale in zip(self.rows, self.scales, strict=True)]
 
@@ -75,8 +76,8 @@ def slip_groups(mechanism: Mechanism) -> tuple[SlipGroup, ...]:
 def shared_limits(
     own: Sequence[Site], mechanism: Mechanism
 ) -> Iterator[tuple[Site, tuple[int, ...], tuple[Number, ...]]]:
-    """Yield the site, the velocities of its joint, and their scales, for each friction limit that several velocities
-    share.
+    """Yield three results for each friction limit that several velocities share: the site (joint or loop), the numbers
+    of these velocities in the site, and their scales (see `SlipGroup`).
     """
     for site in own:
         for limit in site.limits(site.subspace(mechanism.tree.neutral())):
@@ -98,7 +99,9 @@ def velocity_of(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple
 
 
 def holds_at(groups: Sequence[SlipGroup], directions: Sequence[Number] | Array) -> list[Number]:
-    """Return 1 for each velocity with friction (nf,) that sticks, else 0, from the slip `directions` (nf,)."""
+    """Return a list with 1 for each of the nf velocities with friction that sticks, else 0, from the slip `directions`
+    (nf,).
+    """
     found = [where(s == 0.0, 1.0, 0.0) for s in directions]
     for one in groups:
         square = sum(s * s for s in one.of(directions))
@@ -108,7 +111,7 @@ def holds_at(groups: Sequence[SlipGroup], directions: Sequence[Number] | Array) 
 
 
 def directions_of_groups(groups: Sequence[SlipGroup], speeds: Sequence[Number] | Array, before: Array) -> Array:
-    """Return the slip directions (nf,), updated for slip groups that move: those of their slip velocities.
+    """Return the slip directions (nf,), updated for slip groups that move: the unit vectors of their slip velocities.
 
     `speeds` (nf,) are the velocities with friction, and `before` (nf,) the slip directions before the update.
     """
@@ -125,7 +128,7 @@ def within_substep(groups: Sequence[SlipGroup], speeds: Sequence[Number] | Array
     """Return the slip directions (nf,) at `speeds` (nf,) within a substep that begins with the directions `begin`.
 
     A group that sticks at the start sticks in the whole substep. The substep ends where the slip of a group reverses;
-    beyond this instant, the friction of the group continues smoothly.
+    after this instant, the friction of the group continues as if the slip had not reversed.
     """
     found = list(begin)
     for one in groups:
@@ -150,7 +153,8 @@ def continues(one: SlipGroup, speeds: Sequence[Number], directions: Array) -> Nu
 
 
 def against(forces: Sequence[Number]) -> list[Number]:
-    """Return the unit vector opposite to the friction force with the components `forces`.
+    """Return the unit vector opposite to the friction force of a group with the components `forces` (see
+    `SlipGroup.force`).
 
     A group begins to slip in this direction.
     """

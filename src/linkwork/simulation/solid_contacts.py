@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 METHODS = ("rk4", "semi-implicit")  # methods for compliant contact between solids
 FINE_DAMPERS = 0.5  # product of step and rate of the dampers of compliant contacts between solids
-CHAIN = 2.0  # factor of the stiffness of one pair, because a body in a stack lies between two others
+CHAIN = 2.0  # factor on the stiffness and damping of one pair, because a body in a stack lies between two others
 PAIRS_CHECKED = 20_000  # largest number of solid pairs, summed over members, whose start is checked
 FEW_MEMBERS = 8  # up to this number of members, poses are computed without compiled code
 
@@ -51,7 +51,7 @@ class SolidContacts(ContactFamily):
 
     @property
     def elements(self) -> Sequence[Collision]:
-        """All collision elements."""
+        """All collision elements of the mechanism, each with the contact law of some pairs."""
         return list(self.mechanism.collisions)
 
     def refuse_own(self, problem: Problem, method: str, locate: bool) -> None:
@@ -85,7 +85,7 @@ class SolidContacts(ContactFamily):
         return None
 
     def rates(self, M: Array, position: Array, weight: float) -> list[Rates]:
-        """Return the rates [1/s] of the springs and dampers of each pair.
+        """Return the rates [1/s] of the springs and dampers of each pair, as a list with one entry per pair.
 
         A solid touches only a few others, so that the rates are those of one solid between two others.
         """
@@ -120,23 +120,27 @@ class SolidContacts(ContactFamily):
         return max(rates.stiffness, rates.damping * FINE_CONTACTS / FINE_DAMPERS)
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, SolidMemory]:
-        """Return "solids", a field of `System`, and the contact memory of solids for a step that begins at t [s]."""
+        """Return "solids", the name of a field of `System`, and the contact memory of solids in a step that begins at t
+        [s].
+        """
         return "solids", SolidMemory(solid_memory, t)
 
     def rigid_wrenches(self, now: StepState) -> Array:
-        """Return the wrenches (nbodies, 6) [N, N m] of rigid solids on the bodies, from the memory of `now`."""
+        """Return the wrenches (nbodies, 6) [N, N m] of rigid contacts between solids on the bodies, from the contact
+        memory of `now`.
+        """
         return RigidSolids(self.mechanism, now.solid_memory, now.q, now.v).wrenches()
 
     def forces(self, now: Sample) -> list[Array]:
-        """Return the force (3,) [N] at each contact point with compliant contacts, in world axes."""
+        """Return the force (3,) [N] at each contact point of compliant contacts, in world axes."""
         return [force for force, *_ in now.once(_contact_points)]
 
     def slips(self, now: Sample) -> list[Array]:
-        """Return the slip velocity (3,) [m/s] at each contact point, in world axes."""
+        """Return the slip velocity (3,) [m/s] at each contact point, in world axes; zero if the solids are apart."""
         return [slip for _, slip, _, _ in now.once(_contact_points)]
 
     def points(self, now: Sample) -> list[Array]:
-        """Return the position (3,) [m] of each contact point in the world; zero if apart."""
+        """Return the position (3,) [m] of each contact point in the world; zero if the solids are apart."""
         return [point for _, _, point, _ in now.once(_contact_points)]
 
     def energies(self, now: Sample) -> list[Number]:
@@ -144,13 +148,15 @@ class SolidContacts(ContactFamily):
         return [energy for *_, energy in now.once(_contact_points)]
 
     def wrenches(self, now: Sample) -> Array:
-        """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body."""
+        """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body, about its origin and in its
+        axes.
+        """
         return now.once(_solids).wrenches()
 
 
 def _poses(problem: Problem, indices: Sequence[tuple[int, ...]]) -> Array:
-    """Return the poses (s, nbodies + 1, 4, 4) of the world and all bodies at the start of the s batch members
-    `indices`.
+    """Return the world poses (s, nbodies + 1, 4, 4) of the world and all bodies, at the start, for s batch members.
+    `indices` are the batch indices of these members.
     """
     m = problem.mechanism
     if len(indices) <= FEW_MEMBERS:

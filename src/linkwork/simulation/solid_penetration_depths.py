@@ -23,8 +23,8 @@ def solid_depths(mechanism: Mechanism, poses: Array) -> Array:
     """Return, for s states, the depth (s, n) [m] of the deepest contact point of each of n pairs of solids; zero if
     apart.
 
-    `poses` (s, nbodies + 1, 4, 4) are the poses of the world and all bodies. The first call for a mechanism compiles a
-    kernel.
+    `poses` (s, nbodies + 1, 4, 4) are the world poses of the world and all bodies. The first call for a mechanism
+    compiles a kernel.
     """
     kernel = _kernels.get(mechanism)
     if kernel is None:

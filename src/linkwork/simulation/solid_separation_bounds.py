@@ -1,9 +1,9 @@
 """Bounds of the separation of pairs of solids, for many pairs and states at once, in NumPy.
 
-Along a unit vector n, the gap of two convex solids at p_A and p_B is n . (p_A - p_B) - h_A(-n) - h_B(n), where h is the
-extent of a solid from its centre along a direction. Every gap is a lower bound of the signed distance of the solids.
-For most pairs, the largest gap along a few directions (face normals, edges, axes, ends) shows that the solids do not
-penetrate, without computing contact points.
+Along a unit vector n, the gap of two convex solids with centres p_A and p_B is n . (p_A - p_B) - h_A(-n) - h_B(n),
+where h is the extent of a solid from its centre along a direction. Every gap is a lower bound of the signed distance of
+the solids. For most pairs, the largest gap along a few directions (face normals, edges, axes, ends) shows that the
+solids do not penetrate, without computing contact points.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ CONVEX, PLANE, GROUND = range(3)
 class SolidTables:
     """Poses and sizes of all n pairs of solids of a mechanism, one row per pair; solid A of a pair is convex.
 
-    `bodies` (n, 2) are the numbers of the bodies. `R` (n, 2, 3, 3) and `p` (n, 2, 3) [m] are the poses of the solids in
-    their bodies, with the origin in the middle of a hull. The extent along n is c . (|nx|, |ny|, |nz|, hypot(nx, ny),
-    1), with the coefficients `c` (n, 2, 5) [m]; a hull is replaced by its bounding box. `radius` (n, 2) [m] is the
-    radius of a ball that contains a solid, zero for planes and ground; `kind` (n,) is the kind of solid B, and `top`
-    (n,) [m] the largest height of a ground.
+    Columns are those of solids A and B. `bodies` (n, 2) are the numbers of their bodies. `R` (n, 2, 3, 3) and `p` (n,
+    2, 3) [m] are the poses of the solids in their bodies; the origin of a hull is the middle of its bounding box. The
+    extent of a solid along the unit vector n is c . (|nx|, |ny|, |nz|, hypot(nx, ny), 1), with the coefficients `c` (n,
+    2, 5) [m]; a hull is replaced by its bounding box. `radius` (n, 2) [m] is the radius of a ball that contains a
+    solid, zero for planes and ground; `kind` (n,) is the kind of solid B, and `top` (n,) [m] the largest height of a
+    ground.
     """
 
     def __init__(self, mechanism: Mechanism):
@@ -55,22 +56,24 @@ class SolidTables:
     def place(self, poses: Array, k: Any = slice(None)) -> tuple[Array, Array]:
         """Return the world rotations (..., n, 2, 3, 3) and centres (..., n, 2, 3) [m] of the solids of n pairs.
 
-        `poses` (..., nbodies + 1, 4, 4) are the poses of the world and all bodies, and k selects the pairs.
+        `poses` (..., nbodies + 1, 4, 4) are the world poses of the world and all bodies, and k are the numbers of the n
+        pairs, by default all.
         """
         of = poses[..., self.bodies[k], :, :]
         R, at = of[..., :3, :3], of[..., :3, 3]
         return R @ self.R[k], (R @ self.p[k][..., None])[..., 0] + at
 
     def extents(self, n: Array, R: Array) -> Array:
-        """Return the extents (..., n, 2) [m] of both solids of each pair along world directions n (..., n, 3).
+        """Return the extents (..., n, 2) [m] of the two solids of each pair along unit vectors n (..., n, 3) in world
+        axes.
 
-        R (..., n, 2, 3, 3) are the rotations of the solids.
+        R (..., n, 2, 3, 3) are the world rotations of the solids.
         """
         return _extent(self.c, np.einsum("...sji,...j->...si", R, n))
 
     @cached_property
     def half_widths(self) -> Array:
-        """Half of the smallest width (n, 2) [m] of each solid; inf for planes and ground."""
+        """Half of the smallest width (n, 2) [m] of each solid of the n pairs; inf for planes and ground."""
         x, y, z, around, ball = np.moveaxis(self.c, -1, 0)
         found = np.where(around > 0.0, np.minimum(around, z), np.minimum(np.minimum(x, y), z)) + ball
         return np.where(self.c.any(axis=-1), found, np.inf)
@@ -126,8 +129,8 @@ def depth_bounds(tables: SolidTables, poses: Array, above: float = 0.0) -> Array
     """Return upper bounds (s, n) [m] of the depths of n pairs of solids in s states; zero for depths of at most `above`
     [m].
 
-    `poses` (s, nbodies + 1, 4, 4) are the poses of the world and all bodies. The bound is inf for ground whose largest
-    height is unknown.
+    `poses` (s, nbodies + 1, 4, 4) are the world poses of the world and all bodies. The bound is inf for ground whose
+    largest height is unknown.
     """
     R, p = tables.place(poses)
     apart = p[..., 0, :] - p[..., 1, :]
@@ -157,10 +160,10 @@ def depth_bounds(tables: SolidTables, poses: Array, above: float = 0.0) -> Array
 
 
 def _gaps(c: Array, R: Array, apart: Array, n: Array) -> Array:
-    """Return the gaps (m, d) [m] of m pairs along unit vectors n (m, d, 3).
+    """Return the gaps (m, d) [m] of m pairs of convex solids along unit vectors n (m, d, 3) or -n, in world axes.
 
     `c` (m, 2, 5) are the extent coefficients and R (m, 2, 3, 3) the rotations of the solids, and `apart` (m, 3) [m] the
-    vectors between their centres.
+    vectors from the centres of solids B to those of solids A, in world axes.
     """
     inside = np.einsum("mdj,msji->mdsi", n, R)
     return abs(np.einsum("mdj,mj->md", n, apart)) - _extent(c[:, None], inside).sum(axis=-1)
@@ -175,7 +178,9 @@ def _extent(c: Array, n: Array) -> Array:
 
 
 def _directions(c: Array, R: Array, apart: Array) -> Array:
-    """Return unit vectors (m, d, 3) along which m pairs of convex solids may be separated."""
+    """Return d unit vectors (m, d, 3), in world axes, along which each of m pairs of convex solids may be separated.
+    The arguments are those of `_gaps`.
+    """
     axes = np.swapaxes(R, -1, -2)  # rows are the axes of the solids
     a, b = axes[:, 0], axes[:, 1]
     edges = np.cross(a[:, :, None], b[:, None]).reshape(-1, 9, 3)
@@ -193,7 +198,9 @@ def _directions(c: Array, R: Array, apart: Array) -> Array:
 
 
 def _centred(solid: Solid) -> tuple[Array, Array]:
-    """Return the centre (3,) [m] of a solid in the frame of its body, and the coefficients (5,) [m] of its extent."""
+    """Return the centre (3,) [m] of a solid in the frame of its body, and the coefficients (5,) [m] of its extent (see
+    `SolidTables`).
+    """
     shape, c, centre = solid.shape, np.zeros(5), np.zeros(3)
     if isinstance(shape, Box):
         c[:3] = 0.5 * np.asarray(shape.size)
@@ -225,7 +232,9 @@ def _top(solid: Solid) -> float:
 
 
 def with_world(poses: Array) -> Array:
-    """Return poses (..., nbodies + 1, 4, 4) of the world and the bodies, from the poses of the bodies."""
+    """Return the poses (..., nbodies + 1, 4, 4) of the world and the bodies, from the poses (..., nbodies, 4, 4) of the
+    bodies.
+    """
     world = np.broadcast_to(np.eye(4), (*poses.shape[:-3], 1, 4, 4))
     return np.concatenate([world, poses], axis=-3)
 

@@ -28,10 +28,10 @@ from linkwork.spatial.scalar import Array
 def state_at_start(
     m: Mechanism, values: Mapping[str, Array], parameters: Mapping[str, Array], batch: Shape, rigid: bool
 ) -> MemberState:
-    """Return the state (*batch, ...) of a mechanism at time 0 s.
+    """Return the state of all batch members at time 0 s, in arrays (*batch, ...), with all contacts apart.
 
-    `values` has the checked arrays q0, v0 and memory by name. `parameters` are the values of parameters, and `rigid` is
-    true if contacts are rigid.
+    `values` has three checked arrays by name: "q0", "v0" and "memory", the initial memory of the controller.
+    `parameters` are the values of varied parameters by name, and `rigid` is true if contacts are rigid.
     """
 
     def all_of(name: str) -> Array:
@@ -59,14 +59,14 @@ def state_at_start(
 def _memory_of_separated_contacts(m: Mechanism, batch: Shape, rigid: bool) -> Array:
     """Return the contact memory (*batch, n, columns) at the start of a run, with all n contact pairs apart.
 
-    If contacts are `rigid` and have friction torques, there are more columns.
+    If contacts are `rigid` and have rolling or spinning friction, there are three more columns, for the torque.
     """
     size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
     return _memory(batch, len(m.contact_pairs), size)
 
 
 def _memory(batch: Shape, count: int, size: int) -> Array:
-    """Return the contact memory (*batch, count, size) of contacts that are apart."""
+    """Return the contact memory (*batch, count, size) of `count` contacts that are apart, with `size` columns."""
     found = np.zeros((*batch, count, size))
     found[..., 0] = APART
     return found

@@ -17,8 +17,8 @@ ERRORS = "position error of {:.3g} m or rad", "velocity error of {:.3g} m/s or r
 def refuse_open(problem: Problem, opening: bool = True) -> None:
     """Raise a LinkworkError if the start state violates the constraints of closed loops, engaged clutches or brakes.
 
-    `opening` is false for a continued run, in which velocity errors of loops are allowed, because some methods cause
-    them.
+    `opening` is true for a new run. In a continued run, velocity errors of loops are allowed, because some methods
+    cause them.
     """
     m, errors = problem.mechanism, loop_rows(problem).errors_at_start()
     checked = errors if opening else errors[:1]

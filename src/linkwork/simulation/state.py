@@ -26,9 +26,9 @@ Selected = TypeVar("Selected")  # a number, an array or a record
 
 
 class EventLog(NamedTuple):
-    """Events since the log was last read: `lines` (n, 7) has one line per event.
+    """Events since the log was last read: `lines` (n, 7) has one row per event, with the entries of `event_log.Line`.
 
-    `count` is the number of events, which exceeds n if some events did not fit.
+    `count` is the number of events, which is larger than n if some events did not fit.
     """
 
     lines: Array = np.zeros((0, LOG_COLUMNS))
@@ -36,7 +36,7 @@ class EventLog(NamedTuple):
 
 
 class SolverState(NamedTuple):
-    """Solver statistics of a batch member: iterations, and the largest corrections and residuals of the run.
+    """Solver statistics of a batch member: iterations of the last step, and the largest projection and residual so far.
 
     `iterations` is the number of iterations of the last step. `projection` [m or rad] is the largest change of a
     coordinate by a projection onto loops so far, and `residual` [m/s] the largest violation of the contact conditions
@@ -51,14 +51,15 @@ class SolverState(NamedTuple):
 class StepState(NamedTuple):
     """The part of a batch member's state that an integration step changes: coordinates, velocities, contacts, modes.
 
-    `q` (nq,) are the coordinates, `v` (nv,) the velocities. `work` [J] is the work done so far by forces that store no
-    energy. `contact_memory` (n, 5) is the memory of contact pairs. `slip` (k,) has the slip direction (-1, 0, 1) of
-    every constraint with a bounded multiplier, then of every velocity with joint friction. `modes` (m,) are the
-    parameters that can be switched during the run, and `armed` (g,) are the arming states of latches and guards (see
-    `events.guards.armed_again`). During event location, `watched` contains event functions and constraint forces;
-    otherwise it is empty. `ledger` has the work of passive elements and the impulse of the ground so far, see
-    `work_ledger`; it is empty if the run does not add them up. `solid_memory` is the contact memory of the four points
-    of each solid pair.
+    `q` (nq,) [rad, m] are the coordinates, `v` (nv,) [rad/s, m/s] the velocities. `work` [J] is the work done so far by
+    all forces except gravity and springs. `contact_memory` (n, 5) has, for each of n contact pairs, the state number,
+    anchor or force, and start time of the state; for rigid contacts with friction torques also the torque: (n, 8).
+    `slip` (k,) has the slip direction (-1, 0, 1) of every constraint with a bounded multiplier, then of every velocity
+    with joint friction. `modes` (m,) are the values of the parameters that can be switched during the run, and `armed`
+    (g,) are the arming states of latches and guards (see `events.guards.armed_again`). During event location, `watched`
+    contains event functions and constraint forces; otherwise it is empty. `ledger` has the work of passive elements and
+    the impulse of the ground so far, see `work_ledger`; it is empty if the run does not add them up. `solid_memory` is
+    the contact memory of the four points of each solid pair, (4 n, 5) or (4 n, 8) for n pairs.
     """
 
     q: Array
@@ -79,12 +80,16 @@ class StepState(NamedTuple):
         return self._replace(solver=self.solver._replace(iterations=iterations))
 
     def with_work(self, done: Array) -> StepState:
-        """Return the state with its work [J] and its work ledger increased by `done` (1 + size of the ledger,)."""
+        """Return the state with its work and its work ledger increased by `done`: the work [J], then the changes of the
+        ledger.
+        """
         ledger = self.ledger + done[1:] if len(self.ledger) else self.ledger
         return self._replace(work=self.work + done[0], ledger=ledger)
 
     def pushed_by_ground(self, impulse: Array) -> StepState:
-        """Return the state with the impulse of the ground and its moment (6,) added to the work ledger."""
+        """Return the state with `impulse` (6,), the impulse [N s] of the ground and its moment [N m s], added to the
+        work ledger.
+        """
         begin, end = IMPULSE.start, IMPULSE.stop
         pushed = self.ledger[begin:end] + impulse
         return self._replace(ledger=np.concatenate([self.ledger[:begin], pushed, self.ledger[end:]]))
@@ -100,8 +105,9 @@ class MemberState(NamedTuple):
     """The complete state of one batch member, or of all members with the batch axes in front.
 
     `step` is the number of steps since the start, so that the time is exactly step * dt. `status` is RUNNING or the
-    reason for the end. `control` (nv,) [N m or N] are the joint forces from the last call of a sampled controller,
-    `memory` (k,) is its memory. `most_iterations` is the largest number of iterations in a step.
+    reason for the end. `control` (nv,) [N m or N] are the joint forces from the last call of a sampled controller, and
+    `memory` (k,) is the memory of the controller. `most_iterations` is the largest number of iterations in a step so
+    far.
     """
 
     step: Number
@@ -122,7 +128,9 @@ class MemberState(NamedTuple):
         return self.motion.v
 
     def at(self, step: Number, q: Array, v: Array, work: Number) -> MemberState:
-        """Return the state with another step count, coordinates, velocities and work; a faster form of `moved`."""
+        """Return the state with the step count `step`, coordinates q (nq,), velocities v (nv,) and `work` [J]; faster
+        than `moved`.
+        """
         return MemberState(step, self.status, StepState(q, v, work, *self.motion[3:]), *self[3:])
 
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:

@@ -35,10 +35,10 @@ def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 def friction_names(mechanism: Mechanism) -> list[str]:
-    """Return the name of each velocity with friction: the name of its joint, with a suffix such as ".wx" if it has
-    several.
+    """Return the name of each velocity with friction: the name of its joint, with a suffix such as ".wx" if the joint
+    has several velocities.
 
-    Velocities with one friction limit have the name of their joint.
+    Velocities that share one friction limit have the name of their joint without a suffix.
     """
     names = velocity_names(mechanism)
     of_loops = [
@@ -52,7 +52,7 @@ def friction_names(mechanism: Mechanism) -> list[str]:
 
 
 def _of_joints(mechanism: Mechanism, entries: Callable[[Joint], Iterable[str]]) -> tuple[str, ...]:
-    """Return the texts that `entries` returns for each independent joint, joined in one tuple."""
+    """Return one tuple of all texts that `entries` returns for the independent joints, joint by joint."""
     return tuple(text for joint in mechanism.leaders for text in entries(joint))
 
 

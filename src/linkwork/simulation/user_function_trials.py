@@ -15,8 +15,8 @@ from linkwork.spatial.scalar import Array
 def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
     """Call every user function once with floats, in the start state of the first batch member, to find errors early.
 
-    Return the names of the parameters that the controller switches. `dt` [s] is the step of a continued run, None for a
-    run that begins at 0 s.
+    Return the names of the parameters that the controller switches. `dt` [s] is the step of the run; the start state
+    has the time `dt` times its number of steps.
     """
     if 0 in problem.batch:
         return ()

@@ -1,4 +1,6 @@
-"""Functions that users write: controllers, wrenches, guards and stop conditions; how they are called and checked."""
+"""Functions that users write (controllers, wrenches, guards and stop conditions), and how they are called and
+checked.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +142,7 @@ def _callable(function: Controller) -> Controller:
 
 
 def _positive_rate(rate: object) -> float | None:
-    """Return the rate [1/s] as a float, or None; raise a LinkworkError if it is not positive."""
+    """Return the rate [1/s] as a float, or None if it is None; raise a LinkworkError if it is not a positive number."""
     if rate is None:
         return None
     if not (isinstance(rate, (int, float)) and np.isfinite(rate) and rate > 0):
@@ -154,7 +156,9 @@ SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected
 
 
 class Answer(NamedTuple):
-    """Result of a sampled controller: joint forces (nv,) [N m or N], next memory (k,), commanded parameters by name."""
+    """Result of a sampled controller: joint forces (nv,) [N m or N], next memory (k,), and values of commanded modes by
+    name.
+    """
 
     forces: Array
     memory: Array
@@ -162,8 +166,8 @@ class Answer(NamedTuple):
 
 
 class UserFunction:
-    """A function of the user, called with t, q and v, the memory if it takes one, and the gains named in its
-    signature.
+    """A function of the user, called with t, q and v, the memory if it takes one, and the gains named in its signature.
+    `what` is its name in messages, and `gains` are the names of all gains.
     """
 
     def __init__(self, what: str, function: Controller | StateFunction | StopCondition, gains: Sequence[str]):

@@ -3,9 +3,9 @@ run.
 
 The ledger is part of the state. Its first nine entries are the work [J] of contacts, of clutches and brakes that slip
 or engage, and of dampers and dry friction of joints; then the impulse (3,) [N s] of the contacts with the world on the
-mechanism, and its moment (3,) [N m s] about the origin of the world. The work of the friction of single joints may
-follow. The ledger is empty (0,) if a mechanism has none of these elements. The report uses the ledger to check that no
-passive element adds energy, and that the momentum changes by the impulse of the ground.
+mechanism, and its moment (3,) [N m s] about the origin of the world. The work [J] of dry friction in each joint and
+loop with friction may follow. The ledger is empty (0,) if a mechanism has none of these elements. The report uses the
+ledger to check that no passive element adds energy, and that the momentum changes by the impulse of the ground.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIZE = 9
 
 
 def ledger_entries(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the names in WORK_ENTRIES of the passive elements that a mechanism has.
+    """Return those names in WORK_ENTRIES (kinds of passive elements) of which a mechanism has elements.
 
     Elements that act only for some values of the parameters named in `varied` are included.
     """
@@ -54,8 +54,9 @@ def summed_entries(mechanism: Mechanism, varied: Collection[str], size: int, ada
 def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:
     """Return the force [N] of the ground on the mechanism and its moment [N m] about the origin of the world, as (6,).
 
-    `wrenches` (nbodies, 6) [N, N m] are the sums of all contact wrenches on the bodies, and `poses` the poses of the
-    world and the bodies. Wrenches of contacts between bodies cancel in this sum.
+    `wrenches` (nbodies, 6) [N, N m] are the sums of all contact wrenches on the bodies, about the body origins and in
+    body axes, and `poses` are the world poses of the world and the bodies. Wrenches of contacts between bodies cancel
+    in this sum.
     """
     force, moment = np.zeros(3), np.zeros(3)
     for pose, wrench in zip(poses[1:], wrenches, strict=True):
@@ -67,8 +68,9 @@ def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:
 def ground_impulse(pairs: Sequence[Pair], there: Sequence[ContactKinematics], impulses: Array) -> Array:
     """Return the impulse [N s] of contacts with the world on the mechanism, and its moment [N m s], as (6,).
 
-    `impulses` (n, 3) or (n, 6) are the impulses of n contacts in world axes; in an array (n, 6), the last three columns
-    are angular impulses. The moment is about the origin of the world. `there` is the kinematics of the contacts.
+    `impulses` (n, 3) or (n, 6) [N s, N m s] are the impulses of n contacts in world axes; in an array (n, 6), the last
+    three columns are angular impulses. The moment is about the origin of the world. `there` is the kinematics of the
+    contacts.
     """
     force, moment = np.zeros(3), np.zeros(3)
     for pair, at, row in zip(pairs, there, impulses, strict=True):
@@ -89,7 +91,9 @@ def world_sign(pair: Pair) -> float:
 
 
 def without_impulse(ledger: Array) -> Array:
-    """Return the work ledger with the impulse of the ground set to zero, for the start of a run."""
+    """Return the work ledger with the impulse of the ground and its moment set to zero, for the start of a continued
+    run.
+    """
     found = np.array(ledger)
     found[..., IMPULSE] = 0.0
     return found

@@ -16,7 +16,9 @@ _IMPULSE = Axis("impulse", ("px", "py", "pz", "lx", "ly", "lz"))
 
 
 def _work(number: int, name: str) -> Series:
-    """Return the recorded series of entry `number` of the work ledger, the work of the elements `name`."""
+    """Return the recorded series of entry `number` of the work ledger: the work [J] of the kind of elements called
+    `name`.
+    """
     return Series(
         f"work.{name}", TITLES[name], "J", sample=lambda now: now.state.motion.ledger[number],
         exists=lambda facts: name in facts.ledger_entries, by_default=True,

@@ -19,8 +19,9 @@ LINES = 4  # smallest length of a log; a log holds all events of one instant
 class Line(NamedTuple):
     """One line of the event log: which event occurred, when, and its effects.
 
-    `source` is the number of the event function, negative for contacts. `result` is the new slip direction; for a slip
-    group, whether it slips; for switched parameters 0. `time` [s] is that of the event. `energy` [J] is the energy
+    `source` is the number of the event function, negative for contacts. `result` is the new slip direction, the new
+    value of a parameter that the controller switches, or the new state of a contact. For a slip group it is 1 or 0,
+    whether the group slips; for other events it is 0. `time` [s] is that of the event. `energy` [J] is the energy
     gained, `impulse` [N s or N m s] the impulse and `carried` [N or N m] the force of the constraint or joint of the
     event. `gap` [m or rad] is the loop closure error that was removed.
     """

@@ -84,8 +84,9 @@ def impact(
     small loop closure errors by projection. Momentum is conserved in all directions that the constraints leave free
     (paper S0, section 3.1.1). Ratchets without a force limit only push: a ratchet that would pull is released, and a
     ratchet that would run backward engages, one ratchet per iteration (Murty 1974, least index). Constraints with a
-    capacity receive no impulse, unless their slip speed is zero. Their slip directions follow from the slip speeds
-    after the impact, except where `decided` (k,) is true: there the direction in `slip` remains.
+    capacity receive no impulse; their slip directions follow from the slip speeds after the impact. Where `decided`
+    (k,) is true, the direction in `slip` remains instead; with the direction 0, the constraint holds and receives an
+    impulse.
     """
     m = system.mechanism
     slip, slip_directions = slip[: len(m.bounded)], slip[len(m.bounded) :]
@@ -96,7 +97,7 @@ def impact(
     names = [item.name for item in m.velocity_constraints]
     one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
     unchanged = [False] * len(m.bounded) if decided is None else decided
-    # Constraints with a capacity receive no impulse, except those whose slip speed is zero
+    # Constraints with a capacity receive no impulse, except those that are decided to hold
     found = slip_of_speeds(m.bounded, slip_speeds(m, v), slip)
     free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
     trial = np.array([where(same, s, new) for same, s, new in zip(unchanged, slip, free, strict=True)])

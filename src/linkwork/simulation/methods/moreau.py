@@ -369,9 +369,9 @@ def push_out_distances(
     """Return, for each contact, the distance [m] by which it is moved out of the surface at the end of a step h [s].
 
     Resting contacts are moved out, except for the depth that gravity causes in one step, so that a contact on a curved
-    surface does not separate. Bouncing contacts separate without this correction. A negative distance moves it inward
-    at most. `there` are the contact pairs at mid-step, p the impulses of all blocks, and v (nv,) the velocities at the
-    end.
+    surface does not separate. Bouncing contacts separate without this correction. By a negative distance, the contact
+    may move inward at most. `there` are the contact pairs at mid-step, p the impulses of all blocks, and v (nv,) the
+    velocities at the end.
     """
     distances, slow = [], resting_speed(m, h)
     for one in there:

@@ -113,8 +113,8 @@ def retreat_of_stopped_solids(middle: Middle, solids: SolidsAtMidStep, found: Pa
 
 
 def _slips(u: Array, j: int) -> Condition:
-    """Return whether point j of a pair slips; u (12,) or more are the relative speeds of the pair, three [m/s] per
-    point first.
+    """Return whether point j of a pair slips; u (12,) or (15,) are the relative speeds of the pair, first three [m/s]
+    per point.
     """
     along = u[:ROWS][3 * j + 1 : 3 * j + 3]
     return along[0] * along[0] + along[1] * along[1] > STICKING_SPEED**2

@@ -81,8 +81,8 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
 
 
 def _reaches(mechanism: Mechanism) -> Iterator[float]:
-    """Yield, for each contact pair and pair of solids, the largest distance [m] of its contact points from the origin
-    of the body.
+    """Yield, for each contact pair and pair of solids, about the largest distance [m] of its contact points from the
+    body origin.
     """
     for contact, _ in mechanism.contact_pairs:
         yield float(np.linalg.norm(contact.at.pose.p)) + contact.radius
