@@ -90,7 +90,7 @@ class Builder(Assembly, ElementMethods):
             Centre of mass in the body's frame.
         inertia : array_like, shape (3,), (6,) or (3, 3), [kg m^2], default (0, 0, 0)
             Inertia about the centre of mass in the body's axes: (ixx, iyy, izz),
-            (ixx, iyy, izz, ixy, ixz, iyz) or the symmetric matrix.
+            (ixx, iyy, izz, ixy, ixz, iyz) or the symmetric matrix with these entries.
 
         Returns
         -------
@@ -146,9 +146,9 @@ class Builder(Assembly, ElementMethods):
         at : array_like, shape (3,), [m], default (0, 0, 0)
             Origin of the joint frame in the parent's frame.
         rpy : array_like, shape (3,), [rad], default (0, 0, 0)
-            Roll, pitch and yaw angles of the joint frame, about the fixed x, y and z axes.
+            Roll, pitch and yaw angles of the joint frame, about the fixed x, y and z axes of the parent's frame.
         rotation : array_like, shape (3, 3), optional
-            Rotation matrix of the joint frame, instead of `rpy`.
+            Rotation matrix from the joint frame to the parent's frame, instead of `rpy`.
         armature : array_like, shape (nv,), [kg m^2 or kg], default 0
             Inertia of the motor's rotor and gear, reflected to the joint; it adds to the diagonal of the mass matrix.
         damping : array_like, shape (nv,), [N m s/rad or N s/m], default 0
@@ -212,9 +212,9 @@ class Builder(Assembly, ElementMethods):
         at : array_like, shape (3,), [m], default (0, 0, 0)
             Origin of the frame in the body's frame.
         rpy : array_like, shape (3,), [rad], default (0, 0, 0)
-            Roll, pitch and yaw angles, about the fixed x, y and z axes.
+            Roll, pitch and yaw angles of the frame, about the fixed x, y and z axes of the body.
         rotation : array_like, shape (3, 3), optional
-            Rotation matrix, instead of `rpy`.
+            Rotation matrix from the frame to the body's frame, instead of `rpy`.
 
         Returns
         -------
@@ -259,9 +259,9 @@ class Builder(Assembly, ElementMethods):
         at : array_like, shape (3,), [m], default (0, 0, 0)
             Origin of the shape in the body's frame.
         rpy : array_like, shape (3,), [rad], default (0, 0, 0)
-            Roll, pitch and yaw angles, about the fixed x, y and z axes.
+            Roll, pitch and yaw angles of the shape, about the fixed x, y and z axes of the body.
         rotation : array_like, shape (3, 3), optional
-            Rotation matrix, instead of `rpy`.
+            Rotation matrix from the shape's frame to the body's frame, instead of `rpy`.
         role : {"visual", "collision"}, default "visual"
             Purpose of the shape: display, or contact with other solids.
         color : array_like, shape (4,), optional

@@ -383,7 +383,10 @@ class _Place(Kind):
         return Place.stated(placement(*posed, element, self.where, self.turn))
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        three, fixed = tuple[float, float, float], "Roll, pitch and yaw angles about the fixed x, y and z axes"
+        three, fixed = (
+            tuple[float, float, float],
+            "Roll, pitch and yaw angles about the fixed x, y and z axes of the body",
+        )
         position = about or "Position of the origin in the frame of the parent or body"
         found = {self.where: Documented(three, "3 numbers [m]", position, python=self.python)}
         if self.rotates:
@@ -391,7 +394,10 @@ class _Place(Kind):
             angles = f"{fixed}, as in URDF"
             found[rpy] = Documented(three, "3 numbers [rad]", angles, python="array_like, shape (3,), [rad]")
             found[rpy + DEGREES] = Documented(three, "3 numbers [degrees]", fixed)
-            matrix, nine = "Rotation matrix, instead of the angles", tuple[(float,) * 9]
+            matrix, nine = (
+                "Rotation matrix from this frame to the axes of the body, instead of the angles",
+                tuple[(float,) * 9],
+            )
             shape = "array_like, shape (3, 3)"
             found[f"{self.turn}rotation"] = Documented(nine, "9 numbers, row by row", matrix, python=shape)
         return found
