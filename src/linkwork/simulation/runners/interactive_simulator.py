@@ -459,17 +459,16 @@ class Simulator:
     def _switch(self, *entry: str | float) -> float:
         """Apply a schedule entry, without its time, to the present state; return the energy gained [J].
 
-        `entry` is a verb, a name, and the ratio if the verb is "shift".
+        `entry` is a verb, a name, and the ratio if the verb is "shift". Only (un)lock finds brakes that `lock` added.
         """
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
         now, latched = state_of(held, self._x), self_switched_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
-        named = held if entry[0] in LOCKS else self._problem.mechanism  # other verbs do not apply to brakes of `lock`
+        named = held if entry[0] in LOCKS else self._problem.mechanism
         switch = switch_of(named, f"Simulator.{entry[0]}", (0.0, *entry))
         refuse_contradictions(held, (switch,), before, (), 0.0)
         after = {**before, switch.parameter: switch.applied(before[switch.parameter])}
-        m = held.varied(after)
-        found = impact(System(m, rigid=self._problem.rigid), now.q, now.v, now.slip)
+        found = impact(System(m := held.varied(after), rigid=self._problem.rigid), now.q, now.v, now.slip)
         if not found.possible:
             raise NotConverged(
                 why_impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from the present state"
