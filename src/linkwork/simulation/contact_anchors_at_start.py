@@ -129,5 +129,7 @@ def _holding_friction(W: Array, r: Array, limits: Array, normals: Array) -> Arra
 
 
 def _tangential_parts(force: Array, normals: Array) -> Array:
-    """Return the components (..., 3) of forces (..., 3) [N] tangential to surfaces with unit `normals` (..., 3)."""
+    """Return the parts (..., 3) [N] of `force` (..., 3) [N] that are tangential to surfaces with unit `normals` (...,
+    3).
+    """
     return force - normals * (force * normals).sum(axis=-1, keepdims=True)

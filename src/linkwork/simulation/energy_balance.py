@@ -89,7 +89,8 @@ def working_powers(
 
     `forces` (nv,) [N m or N] is the sum of the forces of controllers, stops and dry friction. `wrenches` (given by the
     user) and `touching` (of contacts) are wrenches (nbodies, 6) [N, N m] on the bodies, about their origins and in
-    their axes, or None. The function adds the power of the dampers and force elements of the mechanism.
+    their axes, or None. The state is q (nq,), v (nv,). The function adds the power of the dampers and force elements of
+    the mechanism.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))

@@ -143,7 +143,7 @@ def joint_powers(mechanism: Mechanism, q: Array, v: Array, forces: Array) -> lis
 
 
 def friction_joint_forces(mechanism: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] of friction at the independent joints.
+    """Return the joint forces (nv,) [N m or N] of friction at the independent joints, at q (nq,).
 
     `forces` [N m or N] are the friction forces (tree.nv,) of all joints of the tree, then those of loops.
     """

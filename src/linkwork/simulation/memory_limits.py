@@ -16,7 +16,7 @@ COPIES = 4  # number of copies of the state of all batch members that a run hold
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
-    """Raise a LinkworkError if `what`, such as "the recording", needs more memory than the computer can provide.
+    """Raise a LinkworkError if `what` (a text like "the recording") needs more memory than the computer can provide.
 
     `needed` is the number of bytes, and `remedy` is the end of the message, which says what the user can do.
     """

@@ -160,7 +160,7 @@ class System:
         return self.with_friction(q, v, self.external_loads(t, q, v, held))[0]
 
     def external_loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
-        """Return the external loads like `loads`, but without the dry friction of joints."""
+        """Return the external loads without the dry friction of joints; the arguments are those of `loads`."""
         control = held if self.control is None else held + self._clipped_control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
@@ -205,7 +205,7 @@ class System:
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return all joint forces (nv,) [N m or N]: controllers, dry friction, stops, and passive springs and dampers.
 
-        `loads` are the external loads in this state.
+        `loads` are the external loads in the state q (nq,), v (nv,).
         """
         return loads.control + loads.stops + for_mimic_joints(PASSIVE, _smooth, ("q", "v"))(self.mechanism, q, v)
 
@@ -227,7 +227,7 @@ class System:
         return self.clipped(self.control(t, q, v))
 
     def _stop_forces(self, _: Number, q: Array, v: Array) -> Array:
-        """Return the forces (nv,) [N m or N] of the springs and dampers at joint limits."""
+        """Return the joint forces (nv,) [N m or N] of the springs and dampers at joint limits, at q (nq,), v (nv,)."""
         assert self.stops
         stops = self.stops
         return for_mimic_joints(PASSIVE, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
@@ -243,7 +243,9 @@ class System:
         return [one for one in (control, self.stops and self._stop_forces, self.element_law) if one is not None]
 
     def element_law(self, _: Number, q: Array, v: Array) -> Array:
-        """Return the joint forces (nv,) [N m or N] of all force elements; `joint_forces` includes these forces."""
+        """Return the joint forces (nv,) [N m or N] of all force elements at q (nq,), v (nv,); `joint_forces` includes
+        them.
+        """
         return for_mimic_joints(PASSIVE, element_forces, ("q", "v"))(self.mechanism, q, v)
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> System:
@@ -339,8 +341,8 @@ class System:
         )
 
     def _acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number, viscous: Array | None) -> Array:
-        """Return the same as `acceleration`, except that accelerations of locked joints are round-off, not exactly
-        zero.
+        """Return the result of `acceleration`, with its arguments, except that accelerations of locked joints are
+        round-off instead of zero.
         """
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:
@@ -458,7 +460,7 @@ def needed_forces(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: 
 
 
 def _smooth(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the passive joint forces (nv,) [N m or N] of a tree without dry friction."""
+    """Return the passive joint forces (nv,) [N m or N] of a tree at q (nq,), v (nv,), without dry friction."""
     return passive(mechanism, q, v, dry=False)
 
 
@@ -478,7 +480,7 @@ def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
 
 
 def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Array:
-    """Return the mass matrix (nv, nv) plus the stiffness and damping terms of an implicit step.
+    """Return the mass matrix (nv, nv) at q (nq,) plus the stiffness and damping terms of an implicit step.
 
     `extra` (tree.nv,) is added as armature of the joints. Each spring between bodies adds its entry of `weights` times
     row^T row, where row (1, nv) is the derivative of its length.

@@ -29,7 +29,7 @@ class Share(NamedTuple):
 def shares(
     constraints: Sequence[int], fired: Sequence[Condition], energies: Array, impulses: Array, gaps: Array
 ) -> list[Share]:
-    """Return the share of each event in one impact.
+    """Return the share of each of several simultaneous events in the impact that they cause.
 
     `constraints` are the numbers of the constraints to which the events belong. `fired` has a condition for each event:
     whether it occurred. The shares of events that did not occur are zero. `energies` (n,) [J] gained, `impulses` (n,)

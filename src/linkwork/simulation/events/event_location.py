@@ -35,10 +35,10 @@ class Switching(NamedTuple):
     functions (k,) at the state `end`; they are not negative if no event occurred since the state `begin`.
     `switched(end, elapsed, which)` returns the state after the events for which `which` (k,) is true, `elapsed` [s]
     after the start of the step. `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which an event
-    function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is None if no
-    function can become negative and return within a substep. `begins(now)` returns the state `now`, completed by the
-    event functions at the start of the step. It is called only in steps with events; `begins` is None if `now` already
-    contains the event functions.
+    function may be negative between two zero crossings, or 1 if there is none. `hidden` is None if no function can
+    cross zero twice within a substep. `begins(now)` returns the state `now`, completed by the event functions at the
+    start of the step. It is called only in steps with events; `begins` is None if `now` already contains the event
+    functions.
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
@@ -230,9 +230,9 @@ def first_event(
     """Return the first time [s] in [begin, end] just after which an event function is negative; `end` if there is none.
 
     `functions(t)` returns the event functions (k,) at the time t [s] of a trajectory, as floats. `hidden(begin, end)`
-    returns the fraction of an interval at which a function may be negative although it is not negative at the end, or
-    1. If this fraction is below 1, the result is the time at this fraction, even if no function is negative there,
-    because an event function may change there: a guard may be armed again.
+    returns the fraction of an interval at which a function may be negative between two zero crossings, or 1. If this
+    fraction is below 1, the result is the time at this fraction, even if no function is negative there, because an
+    event function may change there: a guard may be armed again.
     """
     for _ in range(PROBES if hidden is not None else 0):
         assert hidden is not None
@@ -244,8 +244,8 @@ def first_event(
 
 
 def _first_crossing(functions: Callable[[float], Array], begin: float, end: float) -> float:
-    """Return the time [s] just after the first zero of an event function in [begin, end], found by false position;
-    `end` if no function is negative at `end`.
+    """Return the time [s] just after the first zero of the event `functions` in [begin, end], found by false position.
+    The result is `end` if no function is negative at `end`.
     """
     last = functions(end)
     if not (last < 0.0).any():

@@ -177,8 +177,8 @@ def _logged(
 ) -> StepState:
     """Return the state `after` the events, with a line in the event log for each event in `which` that occurred.
 
-    `end` is the state before the events, and `found` is the impact that the events cause. If a constraint with a
-    capacity receives an impulse that changes the energy only by round-off, the impulse is logged as 0.
+    `end` is the state at t [s] before the events, and `found` is the impact that the events cause. If a constraint with
+    a capacity receives an impulse that changes the energy only by round-off, the impulse is logged as 0.
     """
     known, m = sources(system), system.mechanism
     count, bounded, joint_rows = len(known), len(m.bounded), friction_count(m)

@@ -77,8 +77,8 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
     def points(
         system: System, memory: Memory, t: Number, now: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Return the state after a step with point contacts, with new contact states, and whether the step was
-        solved.
+        """Return the state after a step h [s] from `now` at t [s], with new states of point contacts, and whether the
+        step was solved. `held` (nv,) [N m or N] are the joint forces of a sampled controller.
         """
         m = system.mechanism
         first = _contact_kinematics(m, now.q, now.v)
@@ -106,9 +106,9 @@ class ContactSwitching:
     """Contact events within one step that begins at `t` [s]: landing, sliding, sticking, leaving.
 
     A substep ends at each event, so that contact forces are smooth functions of the state within a substep. A contact
-    that lands and does not slide sticks at once. Some changes are not zero crossings of an event function, such as that
-    of a contact that has begun to slip and is still slow; they take effect at the end of the whole step (S4 section
-    5.2).
+    that lands and does not slide sticks at once. Some changes are not zero crossings of an event function, for example
+    if a contact that has begun to slip is still slow. These changes take effect at the end of the whole step (S4
+    section 5.2).
     """
 
     def __init__(self, mechanism: Mechanism, t: Number):
@@ -215,8 +215,8 @@ class NoSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Return the state after the substep h [s] that `step` makes from the state `begin`; there are no contact
-        events.
+        """Return the state after the substep h [s] that `step` makes from the state `begin` at t [s]; there are no
+        contact events.
 
         The second result is whether the equations were solved. `held` (nv,) are the joint forces of a sampled
         controller.

@@ -23,8 +23,7 @@ def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
     """Return the derivative (nv, nv) of the joint forces or impulses forces(x) (nv,) with respect to x (nv,).
 
     The derivative is exact for traced numbers, and a difference quotient for floats. If the traced function has too
-    many operations, the result is zeros; Newton's method then needs more iterations, but converges to the same
-    solution.
+    many operations, the result is zeros; Newton's method then needs more iterations, but its solution does not change.
     """
     if x.dtype == object:
         # imported only here, because runs with a cached kernel need no compiler

@@ -315,14 +315,16 @@ class Interval:
     def _dense(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
     ) -> Callable[[Array, Array], Constrained]:
-        """Return the dense solver of Newton's linear equations; see `solver`."""
+        """Return the dense solver of Newton's linear equations; the arguments and the result are those of `solver`."""
         solve = self._coupled_solver(guess.loads.touching, dv, self._force_jacobian(dv))
         return DenseConstraints.of_two(*constraints, solve).solve_constrained
 
     def _recursive(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
     ) -> Callable[[Array, Array], Constrained]:
-        """Return the linear-time solver of Newton's linear equations, by recursion over the tree; see `solver`."""
+        """Return the linear-time solver of Newton's linear equations, by recursion over the tree. Arguments and result
+        are those of `solver`.
+        """
         tree, by_motion, contacts = self.tree, self._force_jacobian(dv), self._contacts(guess)
 
         def B(k: int) -> Array:

@@ -203,8 +203,8 @@ class EnergyMomentum(Variational):
 
 
 def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
-    """Return the momentum balance of a step after the factor of the energy impulse increases by `kick`, for the same
-    motion.
+    """Return the momentum `balance` of a step after the factor of the energy impulse increases by `kick`, for an
+    unchanged motion.
     """
     residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
     return balance._replace(residual=residual, momentum=momentum)

@@ -45,8 +45,8 @@ class StepMap:
     """One integration step of `dt` [s] as a map from a state (nq + nv,) and joint forces (nv,) to the next state, with
     derivatives.
 
-    `system(*changes)` returns the system to step; `changes` are the shapes of its arguments, such as changed
-    parameters. `name` identifies the system in the names of kernels.
+    `system(*changes)` returns the system to step; `changes` are the shapes of the arguments of `system`, for example
+    those of changed parameters. `name` identifies the system in the names of kernels.
     """
 
     def __init__(

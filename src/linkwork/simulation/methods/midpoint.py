@@ -197,7 +197,7 @@ class Midpoint:
         """Return the terms h/2 D + h^2/4 K of Newton's matrix, which springs and dampers add to the mass matrix.
 
         The first result (tree.nv,) has the diagonal terms of the joints. The second result has, for each spring between
-        bodies, the same expression with the damping and stiffness of this spring.
+        bodies, the expression h/2 d + h^2/4 k with the damping d and the stiffness k of the spring.
         """
         m, h = self.mechanism, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])

@@ -341,7 +341,7 @@ def can_slip(mechanism: Mechanism) -> bool:
 def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
     """Return the state `moved` with the velocities `v` (nv,), set to exactly zero where joint friction holds a joint.
 
-    The impulse solver returns such velocities with a round-off error.
+    The impulse solver returns the velocities of held joints with a round-off error.
     """
     held, found = holds(mechanism, friction_part(mechanism, moved.slip)), list(v)
     for k in mechanism.friction_velocities:
@@ -418,8 +418,8 @@ def contact_state(
 
     The force is in world axes. If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m]
     follows: shape (8,). `one` is the contact at mid-step, and `impulses` are the impulses of all blocks. `before` are
-    the stored values of the contact before the step, v (nv,) the velocities after the step, and `at` [s] the time at
-    its end.
+    the stored values of the contact before the step h [s], v (nv,) the velocities after the step, and `at` [s] the time
+    at its end.
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * WITHIN_BOUND, one.speeds(v)

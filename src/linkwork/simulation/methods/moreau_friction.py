@@ -111,7 +111,7 @@ def limits_of_step(
 ) -> Array:
     """Return the largest friction force (nf,) [N m or N] of each velocity in `Mechanism.friction_velocities`.
 
-    The limits are those for the mean loads in the step. v (nv,) are the velocities after the impulses of the step,
+    These limits belong to the mean loads in the step. v (nv,) are the velocities after the impulses of the step,
     `contact_forces` (n, 3) the mean forces [N] of n contacts in world axes, in an array (n, 6) followed by their mean
     torques [N m], and `friction` (nf,) the mean friction forces. `slip` (nf,) are the slip directions in the last step;
     static limits apply where they are zero.

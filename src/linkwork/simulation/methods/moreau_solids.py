@@ -174,12 +174,14 @@ class _RowsBesideSolids(NamedTuple):
         return split_by_block(self.blocks, p) if self.blocks else []
 
     def terms(self, middle: Middle, first: Condition, v: Array) -> Array:
-        """Return the values (n, 7) of the point contacts that a pass of the step changes; see `moreau.pass_terms`."""
+        """Return the values (n, 7) of n point contacts that a pass of the step changes, at velocities v (nv,); see
+        `moreau.pass_terms`.
+        """
         found = pass_terms(middle.system.mechanism, middle, self.points, first, v) if self.points else np.zeros(0)
         return found.reshape(-1, TERMS)
 
     def with_terms(self, terms: Array) -> _RowsBesideSolids:
-        """Return the same contacts and constraints with the values `terms` (n, 7) of a pass."""
+        """Return these contacts and constraints with the values `terms` (n, 7) of a pass in the n point contacts."""
         return self._replace(points=[one.with_terms(row) for one, row in zip(self.points, terms, strict=True)])
 
 

@@ -77,8 +77,8 @@ def _with_turning(
 
     `coefficients` (2,) [m] are those of spinning and rolling friction. `start` and `after` (3,) [rad/s] are the
     relative angular speeds along the axes of the pair, before the impulses and after the last pass, and `turned` (3,)
-    [rad/s] is the change of the relative angular velocity until the end of the step, in world axes. `lever` [m] is the
-    result of `lever_of`.
+    [rad/s], in world axes, is the change of the relative angular velocity from mid-step to the end of the step. `lever`
+    [m] is the result of `lever_of`.
     """
     assert frame.turning is not None
     along, drift = frame.turning.T @ turned, np.zeros(3, dtype=object)

@@ -110,7 +110,7 @@ class SolidsAtMidStep(NamedTuple):
         return self.memory.at(k).reshape(POINTS, -1)
 
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
-        """Return the same pairs with the given contact conditions, one row per pair."""
+        """Return a copy of the pairs with the given contact conditions, one row per pair."""
         return self._replace(pairs=replace(self.pairs, conditions=conditions))
 
 

@@ -340,7 +340,7 @@ class Shake(Rattle):
     """Equations of a SHAKE step: positions of RATTLE, with velocities that satisfy loops to second order only.
 
     Velocities are not projected onto the loops (S4, equations 2.31 and 2.32). The impulses of the constraints at both
-    ends of a step have the same multipliers, up to a common factor that makes them equally large; RATTLE solves for
+    ends of a step have equal multipliers, up to a factor that makes the two impulses equally large; RATTLE solves for
     separate multipliers at the end. The momentum error of SHAKE is along the constraint rows, and the multipliers of
     the next step absorb it, so that the positions are the same. Without the factor, this error would grow near singular
     positions.

@@ -188,8 +188,8 @@ def _compliant_limits(run: RunData) -> Array:
 
 
 def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
-    """Return the pair that moves farthest per step relative to its thickness, and a pair that passed through each
-    other.
+    """Return two records: the pair that moves farthest per step relative to its thickness, and a pair that passed
+    through each other.
 
     Only pairs of convex solids that may meet are examined; a plane or ground has no other side. Two solids passed
     through each other if their overlap between two samples is larger than at both samples, and no contact force acted.

@@ -117,7 +117,8 @@ class StageKernel:
         return in_python if self.derivative.target == "numpy" else compiled
 
     def one(self, at: Array, y: Array, f: Array, window: Array, fixed: Array, count: int) -> Array:
-        """Return the result of `dop853.stages` for the problem; the other arguments are those of `stages`.
+        """Return the result of `dop853.stages` for the problem; `at`, `y`, `f`, `window` and `count` are the arguments
+        of `stages`.
 
         `fixed` (m,) has joint forces, slip directions, parameters and gains.
         """

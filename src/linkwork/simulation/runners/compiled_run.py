@@ -71,7 +71,9 @@ class MemberProgram:
         return unflatten(now, iterate(1, once, *flatten(now), start=now.status == RUNNING)[0])
 
     def _always_stepped(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """Return the result of `step`; the step is also computed for members that have ended, and then discarded."""
+        """Return the result of `step`, with the arguments of `step`; for members that have ended, the step is computed
+        and then discarded.
+        """
         before, system = now.motion, self.problem.system(values)
         moved, solved = self.method.step(system, now.step * dt, before, dt, system.clipped(now.control))
         size: Number = abs(moved.work)

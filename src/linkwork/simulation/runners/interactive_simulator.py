@@ -492,8 +492,8 @@ class Simulator:
         return wrenches, np.array(list(self._modes.values()))
 
     def _step_with_wrenches_and_modes(self, forces: ArrayLike) -> Array:
-        """Return the state array (see `flat_state`) after a step with the present pushes and modes; remove pushes that
-        end. `forces` (nv,) [N m or N] are the joint forces.
+        """Return the state array after a step with the present pushes, modes and joint forces (nv,); remove pushes that
+        end.
         """
         found = self._changed.step(self._x, forces, *self._user_wrenches_and_modes())
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
