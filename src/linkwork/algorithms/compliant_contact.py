@@ -86,10 +86,10 @@ class ContactLaw(Protocol):
 class Mode(NamedTuple):
     """Active branches of a contact's piecewise force law, fixed while the equations of a step are solved.
 
-    Conditions: `closed`, the contact penetrates the surface; `pressing`, the normal force is not negative; `fast`, a
-    sliding contact is faster than its rest speed; `slips`, the anchor force of a sticking contact exceeds the friction
-    limit. `along` (3,) [m/s] and `hold` (3,) [N] are the slip velocity and the anchor force at which the branches were
-    determined, in the surface's axes.
+    The first four entries are conditions. `closed`: the contact penetrates the surface. `pressing`: the normal force is
+    not negative. `fast`: the slip of a sliding contact is faster than its rest speed. `slips`: the anchor force of a
+    sticking contact exceeds the friction limit. `along` (3,) [m/s] and `hold` (3,) [N] are the slip velocity and the
+    anchor force at which the branches were determined, in the surface's axes.
     """
 
     closed: Any
@@ -105,8 +105,9 @@ class Memory(NamedTuple):
 
     The anchors are in the surfaces' frames. `entered` (n,) [s] is the time at which each contact entered its state.
     `since` [s] is the time at which the step began; the anchors of rolling spheres have moved since then. `foreseen`
-    (n,) marks the contacts that are expected to close during the step; without it, a contact acts if it penetrates.
-    `modes` (n,), if given, fix the branches of the force laws during the step.
+    (n,) is true for the contacts that are expected to close during the step; without it, a contact acts if it
+    penetrates. `modes`, if given, has one `Mode` per contact, which fixes the branches of its force law during the
+    step.
     """
 
     number: Sequence[Number]
@@ -126,7 +127,7 @@ class Memory(NamedTuple):
 
     @property
     def stored(self) -> Array:
-        """Return the states of n contacts as an array (n, 5): state, anchor (3,) [m], time [s] at which it began."""
+        """Return the states of n contacts as rows (n, 5): number, anchor (3,) [m], start time [s] of the state."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
@@ -151,10 +152,10 @@ class ContactForce(NamedTuple):
     """State and force of one contact, with the derivatives of the force, in the surface's axes.
 
     `number` is the state; `force` (3,) [N] acts on the contact's body. The derivative of the force with respect to the
-    position is -`stiffness` (3, 3) [N/m], with respect to the velocity -`damping` (3, 3) [N s/m]. `viscous` (3, 3) [N
-    s/m] is a symmetric, purely dissipative part of `damping`. If a `torque` (3,) [N m] brakes a sphere, the matrices
-    are (6, 6): derivatives of force and torque with respect to position and rotation. `at` is the kinematics of the
-    contact.
+    position of the contact is -`stiffness` (3, 3) [N/m], and with respect to its velocity -`damping` (3, 3) [N s/m].
+    `viscous` (3, 3) [N s/m] is a symmetric, purely dissipative part of `damping`. If a `torque` (3,) [N m] brakes a
+    sphere, the matrices are (6, 6): derivatives of force and torque with respect to position and rotation, or velocity
+    and angular velocity. `at` is the kinematics of the contact.
     """
 
     number: Number
@@ -188,11 +189,11 @@ def contact_force(
 ) -> ContactForce:
     """Return the state and force of a contact that began the step in state `number`.
 
-    `at` has the contact's position and velocity relative to the surface, and `anchor` (3,) [m] is its anchor on the
-    surface. A damper that sets in within a step is a discontinuity, and the equations of the step may then have no
-    solution. Therefore only the spring acts during the step if `foreseen` is false, which means that the contact was
-    not expected to close. If `foreseen` is None, spring and damper act while the contact penetrates. A given `mode`
-    fixes the branches of the force law, which is then smooth.
+    `contact` has the parameters of the force law. `at` has the contact's position and velocity relative to the surface,
+    and `anchor` (3,) [m] is its anchor in the surface's frame. A damper that sets in within a step is a discontinuity,
+    and the equations of the step may then have no solution. Therefore only the spring acts during the step if
+    `foreseen` is false, which means that the contact was not expected to close. If `foreseen` is None, spring and
+    damper act while the contact penetrates. A given `mode` fixes the branches of the force law, which is then smooth.
     """
     n, u, friction = at.normal, at.velocity, contact.friction
     inside = at.distance < 0.0
@@ -245,8 +246,8 @@ class BranchQuantities(NamedTuple):
 
     `normal` [N] is the normal force, `slip` (3,) [m/s] the slip velocity, `hold` (3,) [N] the anchor force, and `limit`
     [N] the static friction limit. `loading` [N] is positive while slip stretches an anchor spring that is at this
-    limit; if the spring is not at the limit, it is minus the limit. The branch depends on the distance to the surface
-    too, which is not stored here.
+    limit; if the spring is not at the limit, `loading` is minus the limit. The branch depends on the distance to the
+    surface too, which is not stored here.
     """
 
     normal: Number
@@ -318,10 +319,11 @@ def mode_event_functions(
 ) -> list[Number]:
     """Return three event functions that are positive while a contact stays on the branches `mode` of its force law.
 
-    The first depends on the distance [m], the second on the normal force [N]. The third depends on the slip speed [m/s]
-    of a sliding contact, or on the excess [N] of the anchor force over the friction limit of a sticking contact. A slip
-    that turns by 90 degrees is an event too: the branches are then determined anew. An event function that does not
-    apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
+    The first function depends on the distance [m], the second on the normal force [N]. The third depends on the slip
+    speed [m/s] of a sliding contact, or on the excess [N] of the anchor force over the friction limit of a sticking
+    contact. A slip that turns by 90 degrees is an event too: the branches are then determined anew. An event function
+    that does not apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its
+    kinematics.
     """
     normal, slip, hold, limit, loading = _branch_quantities(contact, anchor, at)
     slides = minimum(_signed_length(mode.along, slip) - contact.rest_speed, _component_along(mode.along, slip))
@@ -337,12 +339,13 @@ def mode_event_functions(
 
 
 def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
-    """Return minus the derivative of a contact's impulse over a step by its displacement at the end of the step.
+    """Return minus the derivative of a contact's impulse over a step with respect to its displacement at the end.
 
-    The result is (3, 3) [N s/m], or (6, 6) with rotations and torques. `h` [s] is the length of the step, and `found`
-    the contact's force at mid-step, from which the impulse is computed. The displacement is that of the contact's
-    material point in the body's last pose. The rotation of a sphere brings other material to the surface, and moves the
-    contact point on a curved surface. The derivative includes these effects because the friction law is steep.
+    The result is (3, 3) [N s/m], or (6, 6) with rotations and torques, in the surface's axes. `h` [s] is the length of
+    the step, and `found` the contact's force at mid-step, from which the impulse is computed. The displacement is that
+    of the contact's material point in the body's last pose. The rotation of a sphere brings other material to the
+    surface, and moves the contact point on a curved surface. The derivative includes these effects because the friction
+    law is steep.
     """
     at, n, r = found.at, found.at.normal, contact.radius
     D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
@@ -361,8 +364,9 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
 def normal_force(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
     """Return the normal force [N] before clipping at 0, and minus its derivatives with respect to distance and speed.
 
-    `distance` [m] is the distance of the contact to the surface, negative inside, and `speed` [m/s] is its rate.
-    `damper` is 1 if the damper acts, else 0. `contact` has the parameters of the force law.
+    The derivatives are in [N/m] and [N s/m]. `distance` [m] is the distance of the contact to the surface, negative
+    inside, and `speed` [m/s] is its rate. `damper` is 1 if the damper acts, else 0. `contact` has the parameters of the
+    force law.
     """
     if contact.dissipation is None:
         drag = contact.damping * damper
@@ -434,7 +438,7 @@ def contact_forces(
 
 
 def contact_wrenches(pairs: Sequence[Pair], found: Sequence[ContactForce], poses: list[Transform]) -> Array:
-    """Return the sum of all contact wrenches on each body (nbodies, 6) [N, N m], about its origin in its frame.
+    """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body, about its origin in its axes.
 
     `found` has the force of each of the contact pairs `pairs`, and `poses` are the poses of all bodies in the world.
     """
@@ -462,8 +466,9 @@ def wrenches_from_forces(
 ) -> Array:
     """Return the wrench (nbodies, 6) [N, N m] on each body due to given contact forces (n, 3) [N] of n contact pairs.
 
-    The forces are in world axes; in forces (n, 6) the last three columns are torques [N m]. The wrenches are in the
-    frames of the bodies, which have the world poses `poses`. `there` has the kinematics of each contact pair.
+    The forces are in world axes; in forces (n, 6) the last three columns are torques [N m]. The wrenches are about the
+    origins and in the axes of the bodies, which have the world poses `poses`. `there` has the kinematics of each
+    contact pair.
     """
     total = [Force.zero() for _ in poses]
     for pair, force, at in zip(pairs, forces, there, strict=True):

@@ -18,10 +18,10 @@ from linkwork.tolerances import RANK
 
 
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
-    """Return the sum of squares of the terms that make up each entry (nh, nv) of the constraint matrix at q (nq,).
+    """Return, for each entry (nh, nv) of the constraint matrix at q (nq,), the sum of the squares of its terms.
 
-    The nh rows belong to loops, then to clutches, brakes and other velocity constraints, all engaged. Terms may
-    cancel, so that the entry is only round-off; their size gives the scale to recognize this. The mechanism may have
+    The nh rows belong to loops, then to clutches, brakes and other velocity constraints, all engaged. Terms may cancel,
+    so that the entry is only round-off; the size of the terms gives the scale to recognize this. The mechanism may have
     mimic joints.
     """
     tree = mechanism.tree.closed
@@ -51,7 +51,8 @@ def _zeros_replaced_by_ones(sizes: Array) -> Array:
 def free_motions(J: Array, scales: Array) -> Array:
     """Return an orthonormal basis (nv, mobility) of the velocities that satisfy J v = 0.
 
-    J (nc, nv) are constraint rows, and `scales` (nc,) the sizes of their terms, which decide the rank.
+    J (nc, nv) are constraint rows, and `scales` (nc,) the sizes of their terms. Rows divided by their scales have a
+    singular value above RANK for each independent row.
     """
     if not J.size:
         return np.eye(J.shape[1])
@@ -75,8 +76,9 @@ def smallest_multipliers(N: Array, r: Array, terms: Array, inverse_masses: Array
     """Return the smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) and constraint rows C (nc, nv).
 
     The rows may be redundant. `terms` (nc, nv) are the squared sizes of the terms of the entries of C, and
-    `inverse_masses` (nv,) is the diagonal of M^-1. Together they give the scale of N, independent of the units of its
-    rows; singular values below `rank` times the scale count as zero.
+    `inverse_masses` (nv,) is the diagonal of M^-1. The root of the product `terms` times `inverse_masses` is the scale
+    (nc,) of the rows, by which rows and columns of N are divided. Singular values of the quotient below `rank` count as
+    zero.
     """
     scales = _zeros_replaced_by_ones(np.sqrt(terms @ inverse_masses))
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))

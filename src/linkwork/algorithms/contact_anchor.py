@@ -1,4 +1,4 @@
-"""Anchors of compliant contacts: when a contact sticks to its anchor, and how a sliding contact moves its anchor.
+"""Anchors of compliant contacts: when a contact sticks to its anchor, and how a sliding contact moves this anchor.
 
 The spring between a contact and its anchor never carries more than the friction limit: beyond it, the contact drags the
 anchor along. A sliding contact drags its anchor behind it, with the stretch of the spring at which it began to slip, so
@@ -47,8 +47,8 @@ def anchor_after(
     """Return the anchor (3,) [m] of a contact at the end of a step.
 
     `numbers` are the states of the contact before and after the step, and `anchor` (3,) [m] is its anchor at the start
-    of the step. If a ball rolls, its anchor moves by `rolled` (3,) [m]. `first` and `last` are the kinematics of the
-    contact at the start and the end of the step.
+    of the step. If a ball rolls, its anchor moves by `rolled` (3,) [m]. All vectors are in the surface's frame. `first`
+    and `last` are the kinematics of the contact at the start and the end of the step.
     """
     before, after = numbers
     n = last.normal

@@ -22,8 +22,8 @@ class ContactKinematics(NamedTuple):
     contact nearest to the surface. `velocity` (3,) [m/s] is the velocity of the material at that point, and `turning`
     (3,) [rad/s] the angular velocity of the contact's body, both relative to the surface. On a rolling sphere the
     nearest material point changes: `rolling` (3,) [m/s] is the velocity of `point` minus `velocity`, zero for a contact
-    point without radius. `curvature` (3, 3) [1/m] is the derivative of the normal by the position, `pose` the surface's
-    pose in the world.
+    point without radius. `curvature` (3, 3) [1/m] is the derivative of the normal with respect to the position of the
+    contact, and `pose` the surface's pose in the world.
     """
 
     distance: Number
@@ -41,7 +41,10 @@ class ContactKinematics(NamedTuple):
 
 
 def contact_kinematics(mechanism: Mechanism, q: Array, v: Array) -> tuple[list[ContactKinematics], list[Transform]]:
-    """Return the kinematics of all contact pairs of a tree, and the world poses of its bodies, at q and v (nv,)."""
+    """Return the kinematics of all contact pairs of a tree, and the world poses of its bodies.
+
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
+    """
     motion = kinematics(mechanism, q, v)
     poses = world_poses(mechanism, motion.X)
     return [_pair_kinematics(pair, poses, motion.twist) for pair in mechanism.contact_pairs], poses
@@ -66,8 +69,8 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
 class ContactRates(NamedTuple):
     """Speeds of a contact along its contact axes, and their time derivatives.
 
-    `speeds` (6,) [m/s, rad/s] are the components of the velocity, normal first, then the components of the angular
-    velocity. `rates` (6,) are their time derivatives.
+    `speeds` (6,) [m/s, rad/s] are the components of the velocity relative to the surface, normal first, then those of
+    the angular velocity. `rates` (6,) [m/s^2, rad/s^2] are their time derivatives.
     """
 
     speeds: Array
@@ -91,7 +94,7 @@ def _pair_rates(
 ) -> ContactRates:
     """Return the speeds of one contact pair along its contact `axes` (3, 3), and their time derivatives.
 
-    `poses` are the world poses, `twists` the twists and `acc` the accelerations of all bodies.
+    `poses` are the world poses, `twists` the twists and `acc` the accelerations of all bodies, in the bodies' frames.
     """
     at, on, under = _pair_kinematics(pair, poses, twists), pair.contact.at.body, pair.surface.place.body
     base, u, w = _twist_in_frame(at.pose, poses[under], twists[under]), at.velocity, at.turning
@@ -134,10 +137,10 @@ def contact_rows(
 ) -> Array:
     """Return the contact Jacobian J (6, nv) of a tree: J v is the velocity of the contact relative to the surface.
 
-    J v has the linear velocity [m/s], then the angular velocity [rad/s], in the surface's axes. X are the poses of all
-    bodies in the world, S the joints' motion subspaces. The surface's velocity is taken at the contact's point, or at
-    the surface point `foot` (3,) [m] if the two points are far apart. `pair` is the contact pair and `at` its
-    kinematics.
+    J v has the linear velocity [m/s] at the contact's point, then the angular velocity [rad/s], in the surface's axes.
+    X are the poses of all bodies in the world, S the joints' motion subspaces. The surface's velocity is taken at the
+    contact's point, or at the surface point `foot` (3,) [m] if the two points are far apart. `pair` is the contact pair
+    and `at` its kinematics.
     """
     columns = list(np.zeros((mechanism.nv, 6)))
     on, under = to_common_ancestor(mechanism, pair.contact.at.body, pair.surface.place.body)

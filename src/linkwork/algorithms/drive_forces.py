@@ -11,7 +11,7 @@ from linkwork.spatial.scalar import Array, Number
 def drive_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
     """Return the joint forces (nv,) [N m, N] of all actuators at the controls u (ndrives,).
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     tau: list[Number] = [0.0] * mechanism.nv
     for one, f in zip(mechanism.actuators, motor_forces(mechanism, q, v, u), strict=True):
@@ -22,9 +22,9 @@ def drive_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
 
 
 def motor_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
-    """Return the motor forces (ndrives,) [N m or N] of all actuators at the controls u (ndrives,).
+    """Return the motor forces (ndrives,) [N m or N] of all actuators, before gearing, at the controls u (ndrives,).
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     return np.array([one.motor_force(mechanism, q, v, u[k]) for k, one in enumerate(mechanism.actuators)])
 

@@ -32,8 +32,9 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 class BodyChange(NamedTuple):
     """Derivatives of the motion of all bodies outboard of a joint with respect to the motion of the joint.
 
-    u and w are (6, d) for a joint with d velocities. Column k of u is the derivative of the bodies' velocity, and
-    column k of w that of their acceleration, with respect to the joint's k-th coordinate or velocity.
+    u and w are (6, d) for a joint with d velocities, in the frame of the joint's outboard body. Column k of u is the
+    derivative of the bodies' velocity, and column k of w that of their acceleration, with respect to the joint's k-th
+    coordinate or velocity.
     """
 
     u: Motion
@@ -41,7 +42,11 @@ class BodyChange(NamedTuple):
 
 
 class Composite(NamedTuple):
-    """A composite body: inertia, linear momentum p (3,) [N s] and gyroscopic matrix N (3, 3), in the body's frame."""
+    """A composite body: inertia, linear momentum p (3,) [N s] and gyroscopic matrix N (3, 3), in the body's frame.
+
+    It is a body together with all bodies outboard of it. The matrix N [N m s] maps the angular part of a change of
+    velocity to a torque; see the module's docstring.
+    """
 
     inertia: RigidInertia
     p: Array
@@ -134,7 +139,8 @@ def body_changes(
     """Return the derivatives of the motion of the bodies outboard of joint j by its coordinates, and by its velocities.
 
     The first result has one column per coordinate (in the tangent space), the second one per velocity. `acc` has the
-    accelerations of all bodies; q, v and a belong to joint j. `motion` has the kinematics of the tree.
+    accelerations of all bodies; q, v and a are the coordinates, velocities and accelerations of joint j only. `motion`
+    has the kinematics of the tree.
     """
     X, S, V = motion.X[j.o], motion.S[j.o], motion.twist[j.o]
     V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
@@ -148,7 +154,7 @@ def body_changes(
 
 
 def _subspace_rate(j: Joint, q: Array, unit: Array) -> Motion:
-    """Return the time derivative (6, d) of the motion subspace of joint j, in the child's frame.
+    """Return the time derivative (6, d) of the motion subspace of joint j with d velocities, in the child's frame.
 
     q are the coordinates and `unit` (d,) the velocities of this joint only.
     """
@@ -166,6 +172,6 @@ def _zeros(n: int) -> list[list[Number]]:
 
 
 def _write_block(table: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Write a matrix block into the given rows and columns of a table (list of lists)."""
+    """Write the matrix `block` into the given `rows` and `columns` of a table (list of lists)."""
     for r, numbers in zip(range(rows.start, rows.stop), block, strict=True):
         table[r][columns] = list(numbers)

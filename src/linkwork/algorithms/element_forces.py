@@ -48,18 +48,18 @@ class TreeMotion:
         return Motion(R @ V.linear, R @ V.angular)
 
     def coordinates(self, joint: str) -> Array:
-        """Return the coordinates of a named joint (nq of the joint,) [rad or m, or quaternions]."""
+        """Return the coordinates (nq of the joint,) [rad or m, or quaternion components] of a named joint."""
         return self.q[self.tree.joints[joint].q].copy()  # a copy, because the element may write into it
 
     def velocities(self, joint: str) -> Array:
-        """Return the velocities of a named joint (nv of the joint,) [rad/s or m/s]."""
+        """Return the velocities (nv of the joint,) [rad/s or m/s] of a named joint."""
         return self.v[self.tree.joints[joint].v].copy()
 
 
 def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of all force elements of a tree.
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     motion = TreeMotion(tree, q, v)
     applied = [element.force(motion) for element in tree.forces]
@@ -85,7 +85,7 @@ def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
 def element_energy(tree: Mechanism, q: Array) -> Number:
     """Return the energy [J] stored in all force elements of a tree.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     motion = TreeMotion(tree, q, np.zeros(tree.nv))
     return sum((element.energy(motion) for element in tree.forces), 0.0)
@@ -94,7 +94,7 @@ def element_energy(tree: Mechanism, q: Array) -> Number:
 def element_power(tree: Mechanism, q: Array, v: Array) -> Number:
     """Return the power [W] that all force elements add to the total energy of a tree.
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     motion = TreeMotion(tree, q, v)
     return sum((element.power(motion, element.force(motion)) for element in tree.forces), 0.0)

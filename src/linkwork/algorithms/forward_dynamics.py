@@ -16,7 +16,8 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
     """Return the joint accelerations (nv,) of a tree under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6).
 
     The wrenches [N, N m] act on the bodies at their frames' origins, in their frames. Springs, damping and friction are
-    not included; see `passive_joint_forces.passive`. q (nq,) and v (nv,) are the coordinates and velocities.
+    not included; see `passive_joint_forces.passive`. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are
+    the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     z = velocity_forces(mechanism, motion, wrenches)
@@ -27,7 +28,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | None) -> list[Force]:
-    """Return the wrench that each body requires at zero acceleration, in its frame: gyroscopic minus external wrench.
+    """Return the wrench [N, N m] that each body requires at zero acceleration, in its frame: gyroscopic minus external.
 
     `wrenches` (nbodies, 6) are the external wrenches. `motion` has the kinematics of the tree.
     """
@@ -39,9 +40,9 @@ def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | 
 def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force]) -> Array:
     """Return the joint accelerations (nv,) [rad/s^2, m/s^2] of a tree by the articulated-body recursion.
 
-    tau (nv,) are joint forces, z the wrenches that the bodies require at zero acceleration, and `motion` the kinematics
-    of the tree. The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36), where P_k is the articulated inertia of body k.
-    Rotors that couple several joints are not supported here.
+    tau (nv,) [N m or N] are joint forces, z the wrenches that the bodies require at zero acceleration, and `motion` the
+    kinematics of the tree. The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36), where P_k is the articulated inertia
+    of body k. Rotors that couple several joints are not supported here.
     """
     P, z, bias = [body.inertia.articulated() for body in mechanism.bodies], list(z), motion.bias
     D, G, free = {}, {}, {}

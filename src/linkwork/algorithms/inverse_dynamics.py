@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array
 class InverseDynamics(NamedTuple):
     """Result of inverse dynamics: joint forces `tau` (nv,) [N m or N], and the wrenches through the joints.
 
-    force[k] is the wrench of the inboard body on body k, in the frame of body k.
+    force[k] is the wrench [N, N m] of the inboard body on body k, in the frame of body k.
     """
 
     tau: Array
@@ -30,7 +30,8 @@ def inverse_dynamics(
     """Return the joint forces tau (nv,) [N m or N] for the acceleration a (nv,), and the wrench through every joint.
 
     `wrenches` (nbodies, 6) act on the bodies at their frames' origins, in their frames. Springs, damping and friction
-    are not included; see `passive_joint_forces.passive`. q (nq,) and v (nv,) are the coordinates and velocities.
+    are not included; see `passive_joint_forces.passive`. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s]
+    are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
@@ -47,17 +48,17 @@ def inverse_dynamics(
 
 
 def bias(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the joint forces (nv,) at zero joint acceleration: Coriolis, centrifugal and gravity terms.
+    """Return the joint forces (nv,) [N m or N] at zero joint acceleration: Coriolis, centrifugal and gravity terms.
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     return inverse_dynamics(mechanism, q, v, np.zeros(mechanism.nv)).tau
 
 
 def gravity(mechanism: Mechanism, q: Array) -> Array:
-    """Return the joint forces (nv,) that balance gravity at rest.
+    """Return the joint forces (nv,) [N m or N] that balance gravity at rest.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     rest = np.zeros(mechanism.nv)
     return inverse_dynamics(mechanism, q, rest, rest).tau

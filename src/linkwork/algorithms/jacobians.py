@@ -21,10 +21,10 @@ EXPRESSED = ("body", "world", "mixed")
 
 
 def jacobian(mechanism: Mechanism, q: Array, frame: str, expressed: str = "body") -> Array:
-    """Return the Jacobian J (6, nv) of a named frame: J v is its twist, linear part first.
+    """Return the Jacobian J (6, nv) of a named frame: J v is the twist [m/s, rad/s] of the frame, linear part first.
 
     The twist is in the axes of the frame (`expressed` "body"), in the world frame ("world"), or about the frame's
-    origin in world axes ("mixed"). q (nq,) are the coordinates.
+    origin in world axes ("mixed"). q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     J, X_0f = _columns(mechanism, X, frame, lambda j, X_jf: X_jf.down(S[j.o]))
@@ -34,7 +34,8 @@ def jacobian(mechanism: Mechanism, q: Array, frame: str, expressed: str = "body"
 def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expressed: str = "body") -> Array:
     """Return the time derivative dJ/dt (6, nv) of a named frame's Jacobian: the rate of its twist J v is J a + dJ/dt v.
 
-    q (nq,) and v (nv,) are the coordinates and velocities. `expressed` is the choice of axes, as in `jacobian`.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities. `expressed` is the
+    choice of axes, as in `jacobian`.
     """
     motion = kinematics(mechanism, q, v)
     f = mechanism.frames[frame]
@@ -59,9 +60,9 @@ def _columns(
 ) -> tuple[Motion, Transform]:
     """Return a matrix of motions (6, nv) with a block of columns for each joint, and the world pose X_0f of a frame f.
 
-    The block of a joint j inboard of the frame is column(j, X_jf), where X_jf is the pose of the frame in the outboard
-    body of j; the columns of all other joints are zero. `frame` is the name of f, and X are the poses of all bodies in
-    their inboard bodies.
+    The block of a joint j inboard of the frame is `column(j, X_jf)`, where X_jf is the pose of the frame in the
+    outboard body of j; the columns of all other joints are zero. `frame` is the name of f, and X are the poses of all
+    bodies in their inboard bodies.
     """
     f = mechanism.frames[frame]
     nothing = np.zeros((3, mechanism.nv))

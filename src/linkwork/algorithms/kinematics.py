@@ -1,7 +1,7 @@
 """Forward kinematics: poses, twists and accelerations of all bodies (S4 section 3.2, Algorithm 3.1).
 
-The paper puts each body's frame at its centre of mass. Here the frames are the joint frames; the formulas are the same.
-Lists are indexed by body number; entry 0 is the world.
+S4 (Wendlandt) puts each body's frame at its centre of mass. Here the frames are the joint frames; the formulas are the
+same. Lists are indexed by body number; entry 0 is the world.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from linkwork.spatial.scalar import Array
 class Kinematics(NamedTuple):
     """Poses, joint subspaces, twists and velocity-dependent accelerations of all bodies, as lists by body number.
 
-    `X[k]`: pose of body k in its inboard body. `S[k]`: motion subspace of its joint. `twist[k]`: V_k, in the body's
-    frame. `bias[k]`: the velocity part a_k of its acceleration, equation (3.11).
+    `X[k]` is the pose of body k in its inboard body, and `S[k]` the motion subspace of its inboard joint. `twist[k]` is
+    the twist V_k [m/s, rad/s] of body k. `bias[k]` is the velocity-dependent part a_k of the acceleration of body k,
+    equation (3.11) of S4. The last three are in the frame of body k.
     """
 
     X: list[Transform]
@@ -32,7 +33,7 @@ class Kinematics(NamedTuple):
 def joint_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
     """Return the pose X_ik of every body k in its inboard body i: the joint's fixed pose, then its motion.
 
-    q (nq,) are the coordinates. See equation (3.7).
+    q (nq,) [rad or m, or quaternions] are the coordinates. See equation (3.7) of S4.
     """
     return [Transform.identity(), *(joint_pose(j, q) for j in outward(mechanism))]
 
@@ -45,7 +46,7 @@ def joint_pose(joint: Joint, q: Array) -> Transform:
 def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:
     """Return the motion subspace S of every body's joint, in the body's frame; zero for the world.
 
-    S is H_k of equation (3.8). q (nq,) are the coordinates.
+    S is H_k of equation (3.8) of S4. q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     return [Motion.zero(), *(j.kind.subspace(q[j.q]) for j in outward(mechanism))]
 
@@ -61,7 +62,7 @@ def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
 def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
     """Return the relative poses, subspaces, twists and velocity-dependent accelerations of all bodies.
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     twist, bias = [Motion.zero()], [Motion.zero()]
@@ -86,7 +87,7 @@ def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Moti
 
 
 def against_gravity(mechanism: Mechanism) -> Motion:
-    """Return the acceleration -g of the world that has the same effect as gravity on every body."""
+    """Return the acceleration -g [m/s^2] of the world that has the same effect on every body as gravity g."""
     return Motion(-mechanism.gravity, np.zeros(3))
 
 

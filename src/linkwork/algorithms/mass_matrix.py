@@ -34,7 +34,7 @@ def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidIn
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
     """Return the mass matrix M (nv, nv) [kg m^2, kg m, kg], with armature: the kinetic energy is v^T M v / 2.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     composite = composite_inertias(mechanism, X)
@@ -50,7 +50,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _write_symmetric_block(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Write a block into the given rows and columns of the symmetric matrix M, and its transpose at the mirrored place.
+    """Write `block` into the given rows and columns of the symmetric matrix M, and its transpose at the mirrored place.
 
     Of a diagonal block, the lower half is copied to the upper half.
     """
@@ -63,7 +63,7 @@ def _write_symmetric_block(M: list[list[Number]], rows: slice, columns: slice, b
 class LTL(NamedTuple):
     """Sparse factor L of the mass matrix M = L^T L: `rows[i]` maps index j to L_ij, for j = i and its ancestors.
 
-    Indices are those of the velocities. `pivots[i]` is 1 / L_ii.
+    Indices are those of the velocities; the ancestors of i are the velocities inboard of it. `pivots[i]` is 1 / L_ii.
     """
 
     rows: list[dict[int, Number]]
@@ -104,7 +104,7 @@ class LTL(NamedTuple):
 class InverseLTL(NamedTuple):
     """Sparse inverse factor of M^-1 = L^-1 L^-T: `rows[i]` maps velocity j to entry i, j of L^-1.
 
-    Entries exist for j = i and its ancestors.
+    Entries exist for j = i and its ancestors, the velocities inboard of i.
     """
 
     rows: list[dict[int, Number]]
@@ -121,7 +121,7 @@ class InverseLTL(NamedTuple):
         return np.array([sum(entry * y[k] for k, entry in row.items()) for row in self.rows]).reshape(np.shape(b))
 
     def matrix(self) -> Array:
-        """Return the inverse mass matrix M^-1 (nv, nv); each entry is a sum over common ancestors of two velocities."""
+        """Return the inverse mass matrix M^-1 (nv, nv); an entry is a sum over common ancestors of two velocities."""
         n = len(self.rows)
         M: list[list[Number]] = [[0.0] * n for _ in range(n)]
         for i, row in enumerate(self.rows):

@@ -1,9 +1,9 @@
 """Dynamics of mechanisms with mimic joints: results of the tree of all joints, reduced to the independent joints.
 
-In the tree all joints are independent. Its joints move as q_tree = G q + g, v_tree = G v with a constant mimic matrix
-G. Power is the same in both coordinates, so joint forces are tau = G^T tau_tree, and M = G^T M_tree G. The recursive
-algorithms of the tree thus apply to the mechanism too. Only forward dynamics must solve with M, because mimic joints
-couple branches.
+In the tree all joints are independent. The joints of the tree move as q_tree = G q + g, v_tree = G v with a constant
+mimic matrix G and constant offsets g. Power is the same in the coordinates of the tree and of the mechanism, so joint
+forces are tau = G^T tau_tree, and M = G^T M_tree G. The recursive algorithms of the tree thus apply to the mechanism
+too. Only forward dynamics must solve with M, because mimic joints couple branches.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Algorithm = Callable[..., Array]
 def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
     """Return the state of a mechanism in the coordinates of all joints of its tree: q (tree.nq,), v and a (tree.nv,).
 
-    Each mimic joint has coordinates in the tree. `state` has the arrays and `names` their names; arrays with other
-    names, such as "tau", are unchanged.
+    Each mimic joint has coordinates in the tree. `state` has the arrays to convert and `names` their names "q", "v" or
+    "a"; arrays with other names, such as "tau", are unchanged.
     """
     expand = {"q": mechanism.tree_position, "v": mechanism.tree_velocity, "a": mechanism.tree_velocity}
     return [expand.get(name, np.asarray)(array) for name, array in zip(names, state, strict=True)]
@@ -84,7 +84,7 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
-    """Return a result for the independent joints, such as joint forces (nv,), computed from that for all joints.
+    """Return a result for the independent joints, such as joint forces (nv,), computed from the result for all joints.
 
     `quantity` names the result, such as "mass_matrix". `found` is the result for the tree in which mimic joints are
     independent.
@@ -94,7 +94,7 @@ def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
-    """Return the loop Jacobian (nc, nv) for the independent velocities; J (nc, tree.nv) is that for all joints."""
+    """Return the loop Jacobian (nc, nv) for the independent velocities, from J (nc, tree.nv) for all joints."""
     return reduced("constraint_jacobian", mechanism, J)
 
 
@@ -118,12 +118,12 @@ def for_mimic_joints(quantity: str, algorithm: Algorithm, names: Sequence[str]) 
 
 
 def mass_solver(mechanism: Mechanism, q: Array) -> Callable[[Array], Array]:
-    """Return a function that solves M x = b with the mass matrix M at q, for right-hand sides b (nv,) or (nv, k)."""
+    """Return a function that solves M x = b with the mass matrix M at q (nq,), for b of shape (nv,) or (nv, k)."""
     return _factored(mechanism, q).solve
 
 
 def _factored(mechanism: Mechanism, q: Array) -> LDLT:
-    """Return the factored mass matrix (nv, nv) of the independent joints at q."""
+    """Return the factored mass matrix (nv, nv) of the independent joints at q (nq,)."""
     G = mechanism.spread
     return ldlt(G.T @ mass_matrix(mechanism.tree, mechanism.tree_position(q)) @ G)
 
@@ -131,7 +131,8 @@ def _factored(mechanism: Mechanism, q: Array) -> LDLT:
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the accelerations (nv,) [rad/s^2, m/s^2] of the independent joints: M^-1 (tau - G^T bias).
 
-    q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, and `wrenches`
+    (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     bias = inverse_dynamics(mechanism.tree, positions, velocities, np.zeros(mechanism.tree.nv), wrenches).tau
@@ -139,7 +140,10 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the independent joints' accelerations by q (tangent space), v and tau."""
+    """Return the derivatives (3, nv, nv) of the independent joints' accelerations by q (tangent space), v and tau.
+
+    They are in this order. q is (nq,), v and tau are (nv,).
+    """
     a = forward_dynamics(mechanism, q, v, tau)
     state = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
     by_q, by_v, _ = _reduced_both(mechanism.spread, inverse_dynamics_derivatives(mechanism.tree, *state))
@@ -150,8 +154,8 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
 def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
-    q (nq,) and v (nv,) are the coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N,
-    N m] act on the bodies.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or
+    N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities, accelerations = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
@@ -176,8 +180,9 @@ def constrained_forward_dynamics(
 ) -> constrained_dynamics.Constrained:
     """Return accelerations (nv,) and constraint multipliers (nh,), for mechanisms with and without mimic joints.
 
-    With a rate `baumgarte` [1/s], closure errors decay like critically damped springs. q (nq,) and v (nv,) are the
-    coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    With a rate `baumgarte` [1/s] above 0, closure errors of loops decay like critically damped springs. q (nq,) [rad or
+    m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or N] are joint
+    forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     solvers = SolverChoice.by_joints(constrained_dynamics.forward_dynamics, _reduced_constrained_dynamics)
     return solvers.of(mechanism)(mechanism, q, v, tau, wrenches, baumgarte)
@@ -188,8 +193,9 @@ def _reduced_constrained_dynamics(
 ) -> constrained_dynamics.Constrained:
     """Return accelerations (nv,) and constraint multipliers (nh,) of a mechanism with mimic joints.
 
-    With a rate `baumgarte` [1/s] above 0, closure errors decay at this rate. q (nq,) and v (nv,) are the coordinates
-    and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    With a rate `baumgarte` [1/s] above 0, closure errors of loops decay like critically damped springs. q (nq,) [rad or
+    m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or N] are joint
+    forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     return constrained_accelerations(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
@@ -200,8 +206,9 @@ def constrained_accelerations(
 ) -> constrained_dynamics.Constrained:
     """Return accelerations (nv,) and multipliers (nh,) with constraints, from accelerations `free` (nv,) without them.
 
-    `solve` solves M x = b with the mass matrix. With a rate `baumgarte` [1/s], closure errors decay like critically
-    damped springs. q (nq,) and v (nv,) are the coordinates and velocities.
+    `solve` solves M x = b with the mass matrix M. With a rate `baumgarte` [1/s] above 0, closure errors of loops decay
+    like critically damped springs. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates
+    and velocities.
     """
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = constrained_dynamics.rows_and_bias(mechanism.tree, positions, velocities)
@@ -219,7 +226,8 @@ def project_state(
 ) -> constrained_dynamics.Projection:
     """Return coordinates and velocities projected onto the constraints; see `constrained_dynamics.project_state`.
 
-    q (nq,) and v (nv,) are the coordinates and velocities before. `iterations` is the number of Newton iterations.
+    q (nq,) and v (nv,) are the coordinates and velocities before the projection. `iterations` is the number of Newton
+    iterations.
     """
     return constrained_dynamics.project_state(mechanism, q, v, active_constraints, iterations)
 
@@ -227,14 +235,14 @@ def project_state(
 def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[Array, Number]:
     """Return coordinates (nq,) projected onto the loops, and the largest remaining closure error [m or rad].
 
-    q (nq,) are the coordinates before. `iterations` is the number of Newton iterations.
+    q (nq,) are the coordinates before the projection. `iterations` is the number of Newton iterations.
     """
     q, _ = constrained_dynamics.project_positions(mechanism, q, active_constraints, iterations)
     return q, largest(active_constraints(mechanism, q).errors)
 
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the velocities (nv,) nearest to v (nv,) that satisfy the constraints at q.
+    """Return the velocities (nv,) [rad/s or m/s] nearest to v (nv,) that satisfy the constraints at q (nq,).
 
     The velocities are nearest in the metric of kinetic energy.
     """
@@ -242,7 +250,7 @@ def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def constraint_row_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the constraint rows (nh, nv) of loops, clutches and brakes at q, with and without mimic joints."""
+    """Return the constraint rows (nh, nv) of loops, clutches and brakes at q (nq,), with and without mimic joints."""
     return errors_and_rows(mechanism, q)[1]
 
 
@@ -256,13 +264,13 @@ def errors_and_rows(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s], projected onto the constraints."""
+    """Return the velocities (nv,) at q (nq,) for given momenta p (nv,) [N s, N m s], projected onto the constraints."""
     solvers = SolverChoice.by_joints(constrained_dynamics.velocities, _reduced_velocities)
     return solvers.of(mechanism)(mechanism, q, p)
 
 
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s] of a mechanism with mimic joints.
+    """Return the velocities (nv,) at q (nq,) for momenta p (nv,) [N s, N m s] of a mechanism with mimic joints.
 
     The velocities are projected onto the constraints; see `velocities`.
     """
@@ -270,7 +278,7 @@ def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def active_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:
-    """Return the constraints of a mechanism at the position q: closure errors, row rates, and response to impulses.
+    """Return the constraints of a mechanism at q (nq,): closure errors, rates of the rows, and response to impulses.
 
     The mechanism may have mimic joints.
     """
@@ -280,7 +288,7 @@ def active_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.A
 
 
 def _reduced_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:
-    """Return the constraints at q of a mechanism with mimic joints: closure errors, row rates, impulse response."""
+    """Return the constraints at q (nq,) of a mechanism with mimic joints; see `active_constraints`."""
     (position,) = to_tree(mechanism, ("q",), (q,))
     tree = constrained_dynamics.active_constraints(mechanism.tree, position)
     constraints = DenseConstraints.of(constraint_row_matrix(mechanism, q), _factored(mechanism, q).solve)
@@ -296,8 +304,8 @@ def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, 
     """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints, then through all loops.
 
     The wrench of a joint is that of the parent on the child, in the child's frame. The wrench of a loop is that of its
-    body a on its body b, in b's frame. q (nq,) and v (nv,) are the coordinates and velocities, and tau (nv,) are joint
-    forces.
+    body a on its body b, in b's frame. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the
+    coordinates and velocities, and tau (nv,) [N m or N] are joint forces.
     """
     found = constrained_forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
@@ -310,8 +318,9 @@ def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the force (k,) [N m or N] in each of the k rows of clutches, brakes and other velocity constraints.
 
-    The force of a released element is 0. The force of a clutch is the force on its joint b. tau (nv,) are joint forces,
-    and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the coordinates and velocities.
+    The force of a released element is 0. The force of a clutch is the force on its joint b. tau (nv,) [N m or N] are
+    joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes. q (nq,) [rad
+    or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     forces = iter(constrained_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]

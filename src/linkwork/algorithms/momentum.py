@@ -16,15 +16,15 @@ from linkwork.spatial.scalar import Array, Number
 def center_of_mass(mechanism: Mechanism, q: Array) -> Array:
     """Return the centre of mass (3,) [m] of all bodies in the world.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     return _center(composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD])
 
 
 def momentum(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in the world's axes.
+    """Return the linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in world axes.
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]
@@ -32,7 +32,7 @@ def momentum(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the time derivative (6,) of `momentum`: external force [N] and torque about the centre of mass [N m].
+    """Return the time derivative (6,) of `momentum`: the external force [N], and torque [N m] about the centre of mass.
 
     q (nq,), v (nv,) and a (nv,) are the coordinates, velocities and accelerations.
     """
@@ -49,17 +49,17 @@ def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
 def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
     """Return the momentum matrix A (6, nv) with A v = `momentum`; its columns are momenta of composite bodies.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     center = Transform(np.eye(3), center_of_mass(mechanism, q))
     return center.down(Force.of(momentum_about_origin(mechanism, q))).array
 
 
 def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
-    """Return the matrix (6, nv) that maps v to the momentum about the world's origin.
+    """Return the matrix (6, nv) that maps v (nv,) to the momentum, linear first, about the world's origin in its axes.
 
     Each row is M xi, with the mass matrix M and the joint velocities xi (nv,) of a rigid motion of the mechanism. q
-    (nq,) are the coordinates.
+    (nq,) [rad or m, or quaternions] are the coordinates.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
@@ -70,7 +70,7 @@ def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
 def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
     """Return the kinetic energy [J] of all bodies and rotors.
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     twists = kinematics(mechanism, q, v).twist
     bodies = sum(V.pair(body.inertia @ V) for body, V in zip(mechanism.bodies, twists, strict=True))
@@ -78,9 +78,9 @@ def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Return the gravitational energy [J], which is zero if the centre of mass is at the world's origin.
+    """Return the gravitational energy [J], which is zero if the centre of mass is at the height of the world's origin.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     return -(mechanism.gravity @ composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD].moment)
 
@@ -88,7 +88,7 @@ def potential_energy(mechanism: Mechanism, q: Array) -> Number:
 def energy(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the kinetic and potential energy (2,) [J].
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     return np.array([kinetic_energy(mechanism, q, v), potential_energy(mechanism, q)])
 
@@ -99,9 +99,10 @@ def _center(whole: RigidInertia) -> Array:
 
 
 def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
-    """Return the sum of the forces, or of the momenta, of all bodies, in the world frame.
+    """Return the sum of the wrenches, or of the momenta, of all bodies, about the origin and in the axes of the world.
 
-    `bodies` has the force or momentum of each body in its frame, and X the poses of the bodies in their inboard bodies.
+    `bodies` has the wrench or momentum of each body in its frame, and X the poses of the bodies in their inboard
+    bodies.
     """
     total = Force.zero()
     for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):
@@ -110,8 +111,8 @@ def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) 
 
 
 def _about_center(mechanism: Mechanism, X: list[Transform], total: Force) -> Force:
-    """Return a force or momentum about the centre of mass, from its value `total` about the origin of the world.
+    """Return a wrench or momentum about the centre of mass, from `total`, its value about the world's origin.
 
-    X are the poses of the bodies in their inboard bodies.
+    Both are in world axes. X are the poses of the bodies in their inboard bodies.
     """
     return Transform(np.eye(3), _center(composite_inertias(mechanism, X)[WORLD])).down(total)

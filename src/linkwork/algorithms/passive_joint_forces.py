@@ -1,8 +1,8 @@
 """Passive forces of a mechanism: springs, dampers, dry friction, and stops at joint limits.
 
-All passive forces are (nv,) [N m or N], one component per velocity. Dry friction is regularized, f v / sqrt(v^2 +
-FADING_SPEED^2): it opposes motion with its full force at speed and decreases to zero at rest, so that the equations of
-motion are smooth. Runs leave out this dry friction and apply Coulomb's law without regularization
+All passive forces are (nv,) [N m or N], one component per velocity. Dry friction with the force f is regularized, -f v
+/ sqrt(v^2 + FADING_SPEED^2): it opposes motion with its full force at speed and decreases to zero at rest, so that the
+equations of motion are smooth. Runs leave out this dry friction and apply Coulomb's law without regularization
 (simulation/joint_friction_rows.py).
 """
 
@@ -35,12 +35,12 @@ def passive(mechanism: Mechanism, q: Array, v: Array, dry: bool = True) -> Array
 
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
-    """Return the forces (nv,) [N m or N] of the joints' springs: -stiffness (q - rest)."""
+    """Return the forces (nv,) [N m or N] of the joints' springs, -stiffness (q - rest), at the coordinates q (nq,)."""
     return np.concatenate([NOTHING, *(j.kind.spring(j.stiffness, j.rest, q[j.q])[0] for j in outward(mechanism))])
 
 
 def spring_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Return the energy [J] of joint springs, springs between bodies, and force elements.
+    """Return the energy [J] of joint springs, springs between bodies, and force elements at the coordinates q (nq,).
 
     The energy of a joint spring is stiffness (q - rest)^2 / 2.
     """
@@ -84,7 +84,8 @@ class Stops(NamedTuple):
 def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of the stops at joint limits; zero for joints within their limits.
 
-    The forces are continuous and never attractive. q (nq,) and v (nv,) are the coordinates and velocities.
+    The forces are continuous and never pull a joint towards its limit. q (nq,) [rad or m, or quaternions] and v (nv,)
+    [rad/s or m/s] are the coordinates and velocities.
     """
     forces: list[Array] = [NOTHING]
     for j in outward(mechanism):
@@ -102,7 +103,8 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
 def _stop_force(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
     """Return the force [N m or N] of a joint stop, penetrated by `beyond` [rad or m] at the rate `speed`.
 
-    `speed` is in [rad/s or m/s]; `stiffness` and `damping` belong to the stop.
+    `speed` is in [rad/s or m/s]; `stiffness` [N m/rad or N/m] and `damping` [N m s/rad or N s/m] belong to the stop.
+    The force acts away from the stop.
     """
     depth = maximum(beyond, 0.0)
     return maximum(stiffness * depth + damping * speed * (depth / (depth + RAMP)), 0.0)

@@ -30,7 +30,7 @@ class SpringLength(NamedTuple):
 def spring_lengths(mechanism: Mechanism, q: Array) -> list[SpringLength]:
     """Return, for every spring between points of a tree, its length [m] and the derivative row (nv,) of the length.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     return [_spring_length(mechanism, spring, q) for spring in mechanism.line_forces]
 
@@ -38,7 +38,8 @@ def spring_lengths(mechanism: Mechanism, q: Array) -> list[SpringLength]:
 def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringLength:
     """Return the length [m] of one spring and the derivative row (nv,) of the length, see `SpringLength`.
 
-    Both are computed in the frame of the outermost common ancestor of the two bodies. q (nq,) are the coordinates.
+    Both are computed in the frame of the outermost common ancestor of the two bodies. q (nq,) [rad or m, or
+    quaternions] are the coordinates.
     """
     near, far = to_common_ancestor(mechanism, spring.at.body, spring.to.body)
     X = {j.o: joint_pose(j, q) for j in (*near, *far)}
@@ -72,7 +73,8 @@ def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of all springs between points.
 
     Each spring adds -(stiffness (L - length) + damping dL/dt) row, with its length L and derivative `row` (see
-    `SpringLength`), and its rest length `length`. q (nq,) and v (nv,) are the coordinates and velocities.
+    `SpringLength`), and its rest length `length`. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the
+    coordinates and velocities.
     """
     total = np.zeros(mechanism.nv)
     for spring, (L, row) in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True):
@@ -83,7 +85,7 @@ def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
 def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
     """Return the energy [J] stored in all springs between points: the sum of stiffness (L - length)^2 / 2.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     energies = [
         0.5 * spring.stiffness * (found.length - spring.length) * (found.length - spring.length)
@@ -95,17 +97,17 @@ def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
 def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
     """Return the power [W] dissipated by all dampers between points: the sum of damping (dL/dt)^2.
 
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     rates = [found.row @ v for found in spring_lengths(mechanism, q)]
     return sum((spring.damping * rate * rate for spring, rate in zip(mechanism.line_forces, rates, strict=True)), 0.0)
 
 
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
-    """Return the sum (nv, nv) of weight row row^T over all springs between points.
+    """Return the sum (nv, nv) of the matrices weight * row row^T over all springs between points.
 
     `weights` has one number for each spring; `row` (nv,) is the derivative of the length of a spring, see
-    `SpringLength`. q (nq,) are the coordinates.
+    `SpringLength`. q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     rows = [found.row for found in spring_lengths(mechanism, q)]
     parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]

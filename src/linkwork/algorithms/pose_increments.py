@@ -1,15 +1,17 @@
 """Increments of body poses over a step, and discrete momenta (S4 5.4; Bou-Rabee and Marsden 2009).
 
 A body moves from one pose to another in a step h [s]. In its first frame it rotates by the unit quaternion f =
-conj(q_0) q_1, and its frame's origin moves by d. The discrete Lagrangian L_d belongs to a Lie group variational
-integrator with the exponential map: with the rotation vector xi = log f and the displacement e of the centre of mass,
+conj(q_0) q_1, where q_0 and q_1 are the orientations before and after, and the origin of its frame moves by d. The
+discrete Lagrangian L_d belongs to a Lie group variational integrator with the exponential map: with the rotation vector
+xi = log f and the displacement e of the centre of mass,
 
     L_d = m |e|^2 / (2 h) + xi^T I xi / (2 h)
 
 It is exact for a free body that rotates about a principal axis (`Exponential`). Wendlandt's midpoint rule for
-quaternions (S4 2.23) has 2 sin(|xi| / 2) in place of |xi|; it turns too far at large steps and has no solution beyond
-|omega| h = 1. A body that rotates about an axis or a point fixed in the world has the inertia about that point in place
-of I, and e is the displacement along the axis: this is exact for one joint, wherever the centre of mass is.
+quaternions (S4, equation 2.23) has 2 sin(|xi| / 2) in place of |xi|; it turns too far at large steps and has no
+solution beyond |omega| h = 1. A body that rotates about an axis or a point fixed in the world has the inertia about
+that point in place of I, and e is the displacement along the axis: this is exact for one joint, wherever the centre of
+mass is.
 
 Increments, not poses, are multiplied along the tree, so that momenta are accurate for arbitrarily small steps.
 """
@@ -39,7 +41,7 @@ class Increment(NamedTuple):
     d: Array
 
     def shift(self, r: Array) -> Array:
-        """Return the displacement (3,) [m] of a point r (3,) [m] fixed in the frame, due to the rotation alone."""
+        """Return the displacement (3,) [m] of a point r (3,) [m] fixed in the frame, due to the rotation f alone."""
         w, v = self.f[0], self.f[1:]
         first = cross(v, r)
         return (first * w + cross(v, first)) * 2.0
@@ -104,7 +106,7 @@ def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Incre
 
 
 class Momenta(NamedTuple):
-    """Discrete momenta of a body at the beginning and end of a step, as wrenches about the origin of its frame.
+    """Discrete momenta [N s, N m s] of a body at the beginning and end of a step, about the origin of its frame.
 
     `before` is -D1 L_d, minus the derivative of the discrete Lagrangian L_d with respect to the pose at the beginning,
     in the axes of this pose. `after` is D2 L_d, the derivative with respect to the pose at the end, in the axes of that
@@ -144,7 +146,7 @@ def split_inertias(mechanism: Mechanism) -> list[SplitInertia]:
 
 
 class RotationRule(ABC):
-    """Discrete angular momenta of a body that rotates by the unit quaternion f = (w, v) in a step h [s].
+    """Rule for the angular momenta of a body that rotates by the unit quaternion f = (w, v) in a step h [s].
 
     The rotation vector is xi = 2 y v with y(w) = x / sin(x), x = acos(w). y' and y'' are the derivatives of y with
     respect to w. I (3, 3) is the inertia in the axes of the body, and v^ the skew matrix of v.

@@ -15,9 +15,10 @@ from linkwork.spatial.scalar import Array
 def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
-    The wrench F contains the constraint forces and the joint force: along the joint's free directions, S^T F = tau -
-    armature a. q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the
-    bodies.
+    The wrench F contains the constraint forces and the joint force. Along the joint's free directions, with its motion
+    subspace S, S^T F = tau - armature a. tau (nv,) [N m or N] are joint forces. q (nq,) [rad or m, or quaternions] and
+    v (nv,) [rad/s or m/s] are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at
+    their origins, in their axes.
     """
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     force = inverse_dynamics(mechanism, q, v, a, wrenches).force
@@ -28,7 +29,8 @@ def reactions_about(mechanism: Mechanism, q: Array, through: Array, frame: str) 
     """Return reaction wrenches (njoints + nloops, 6) [N, N m] of joints and loops, in the axes of a named frame.
 
     The wrenches are about the origin of that frame. The wrenches `through` (njoints + nloops, 6) are given in the
-    frames of the children; those of loops in the frame of body b. q (nq,) are the coordinates.
+    frames of the children; the wrenches of loops in the frame of the loop's body b. q (nq,) [rad or m, or quaternions]
+    are the coordinates.
     """
     X_0 = world_poses(mechanism, joint_poses(mechanism, q))
 

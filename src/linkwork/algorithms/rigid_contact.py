@@ -1,11 +1,12 @@
 """Rigid contact: impulses for non-penetration, restitution and Coulomb friction (Moreau 1988).
 
-Contact i has the speeds u_i = K_i v in its own axes, normal first, and its impulse p_i satisfies
+Contact i has the speeds u = K_i v in its own axes, normal first, and its impulse p (components p_n and p_t) satisfies
 
     0 <= p_n,   u_n >= bounce,   p_n (u_n - bounce) = 0          it pushes or separates
     |p_t| <= mu p_n,   and if u_t is not zero, p_t = -mu p_n u_t / |u_t|          it sticks or slides
 
-A contact is thus a block of three bounded rows; `constraints.bounded_impulse_solver` solves all blocks together.
+Here mu is the friction coefficient, and bounce the separation speed after an impact. A contact is thus a block of three
+bounded rows; `constraints.bounded_impulse_solver` solves all blocks together.
 """
 
 from __future__ import annotations
@@ -80,14 +81,14 @@ class RigidContact(NamedTuple):
         return self._replace(bounce=self.bounce * share)
 
     def weights(self, G: Array) -> Array:
-        """Return factors (3,) that make impulses of different contacts comparable: the square root of the trace of G.
+        """Return equal factors (3,) that make impulses of different contacts comparable: roots of the trace of G.
 
         G (3, 3) is the inverse effective mass of the contact.
         """
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (3,) [N s] of the impulse along each axis that alone would stop the velocity along it.
+        """Return the magnitudes (3,) [N s] of impulses along the axes, each of which alone would stop its velocity.
 
         G (3, 3) is the inverse effective mass of the contact, and u (3,) [m/s] its velocity.
         """
@@ -109,7 +110,7 @@ class RigidContact(NamedTuple):
         return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, _: Number, caution: Number) -> Array:
-        """Return the impulse (3,) [N s] that satisfies the contact conditions, or nearly, with other impulses fixed.
+        """Return the impulse (3,) [N s] that satisfies the contact conditions at least nearly, with the others fixed.
 
         The contact has the velocity u (3,) [m/s] at the present impulse p (3,) [N s]. The result is exact if the
         contact sticks or separates; if it slides, it converges with the iterations. For the present slip, the result is
@@ -133,7 +134,10 @@ class RigidContact(NamedTuple):
 
 
 def axes(n: Array) -> Array:
-    """Return orthonormal columns (3, 3): the unit vector n (3,) and two tangents (Duff et al. 2017)."""
+    """Return an orthonormal basis as columns (3, 3): the unit vector n (3,), then two tangents (Duff et al.
+
+    2017).
+    """
     sign = where(n[2] < 0.0, -1.0, 1.0)
     a = -1.0 / (sign + n[2])
     b = n[0] * n[1] * a
@@ -148,10 +152,10 @@ def solve_with_restitution(
 
     See `solve_impulses` for the solver and for `blocks`, `v`, the guess `first` and the tolerance `settled`; `before`
     (nv,) are the velocities before the impact. With friction at several contacts, or at one contact beside the centre
-    of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without and
-    those with restitution satisfy the friction limits and let contacts separate; the function returns those with the
-    largest restitution that do no positive work. If other contacts, such as a wall behind, prevent the rebound, no
-    impulses with restitution exist; restitution is then omitted.
+    of mass, Newton's law of restitution may increase the energy (Kane 1984). All mixtures of the impulses without and
+    with restitution satisfy the friction limits and let contacts separate; the function returns those with the largest
+    restitution that do no positive work. If other contacts, such as a wall behind, prevent the rebound, no impulses
+    with restitution exist; restitution is then omitted.
     """
     full = solve_impulses(blocks, v, first, settled=settled)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
@@ -177,8 +181,8 @@ def solve_with_restitution(
 def contact_memory_size(pairs: Sequence[Pair]) -> int:
     """Return how many values each of the contacts `pairs` stores from step to step: 5, or 8 with torques.
 
-    The values are the state number, the force (3,) and the time at which the state began. If any contact has rolling or
-    spinning friction, the torque (3,) follows.
+    The values are the state number, the force (3,) [N] and the time [s] at which the state began. If any contact has
+    rolling or spinning friction, the torque (3,) [N m] follows.
     """
     turned = any(may_be_nonzero(contact.rolling) or may_be_nonzero(contact.spinning) for contact, _ in pairs)
     return 8 if turned else 5

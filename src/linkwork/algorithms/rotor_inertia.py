@@ -31,7 +31,7 @@ def rotor_momenta(mechanism: Mechanism, v: Array) -> Array:
 
 
 def coupling_matrix(mechanism: Mechanism) -> Array:
-    """Return the contribution (nv, nv) to the mass matrix of all rotors that turn with several joint velocities.
+    """Return the contribution (nv, nv) [kg m^2, kg m, kg] to the mass matrix of rotors coupled to several joints.
 
     The contribution is the sum of inertia row row^T, where row (nv,) gives the rotor speed row v.
     """
@@ -45,7 +45,7 @@ def coupling_matrix(mechanism: Mechanism) -> Array:
 
 
 def coupling_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """Return the momenta (nv,) at velocities v (nv,) of all rotors that turn with several joints.
+    """Return the generalized momenta (nv,) [N s, N m s] at velocities v (nv,) of rotors that turn with several joints.
 
     The result is the product of `coupling_matrix` and v. For accelerations instead of velocities, the result is the
     inertial forces.

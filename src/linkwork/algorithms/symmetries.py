@@ -93,9 +93,9 @@ def _touches_world(mechanism: Mechanism) -> bool:
 
 
 def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the twists (6, k) about `centre` along which a joint to the world moves freely.
+    """Return the twists (6, k) about the point `centre` (3,) [m] along which a joint to the world moves freely.
 
-    The position of the joint is random, drawn from `rng`.
+    The twists are in world axes. The position of the joint is random, drawn from `rng`.
     """
     q = joint.kind.random(rng)
     X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
@@ -125,7 +125,7 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
 
 
 def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator, friction: Array | None) -> Array:
-    """Return the constraint wrenches (n, 6) about the point `centre` of a loop `one` that is closed to the world.
+    """Return the constraint wrenches (n, 6) of a loop `one` to the world, about the point `centre`, in world axes.
 
     The wrenches are evaluated at a random pose that closes the loop; `rng` draws it. The wrenches of the loop's
     friction, `friction` (6, k) on the frame `to` in its axes, are among them.
@@ -190,7 +190,7 @@ def _common_twists(a: Array, b: Array) -> Array:
 
 
 def _echelon(basis: Array, noise: float) -> Array:
-    """Return a basis of twists as rows (k, 6) in reduced echelon form, so that simple twists are recognizable.
+    """Return a basis of twists as rows (k, 6) in reduced echelon form, which shows simple twists, such as rotations.
 
     `basis` has the twists as columns (6, k). Pivots are 1. Entries below `noise` are set to zero.
     """
@@ -227,7 +227,7 @@ def centred(twists: Array, c: Array) -> Array:
 
 
 def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
-    """Return the joint velocities (nv, k) with which the whole mechanism at q moves along given twists (k, 6)."""
+    """Return the joint velocities (nv, k) with which the whole mechanism at q (nq,) moves along world twists (k, 6)."""
     found = np.zeros((mechanism.nv, len(twists)))
     columns = [list(column) for column in found]
     for joint in mechanism.joints:
@@ -243,7 +243,7 @@ def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Ar
     """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, including momenta of rotors.
 
     The momenta have the unit kg m^2/s for rotations and kg m/s for translations. They are conserved if the twists are
-    symmetries. q (nq,) and v (nv,) are the coordinates and velocities.
+    symmetries. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]

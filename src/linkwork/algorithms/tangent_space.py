@@ -16,8 +16,8 @@ def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
 def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
     """Return coordinates (nq,) and velocities (nv,) after a time h [s] in which every joint moves without forces.
 
-    q (nq,) and v (nv,) are those before. Each joint moves its child as if the parent were at rest and nothing else were
-    attached to the child.
+    q (nq,) and v (nv,) are the coordinates and velocities before. Each joint moves its child as if the parent were at
+    rest and nothing else were attached to the child.
     """
     moved = {j.name: j.kind.free_flight(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], h) for j in mechanism.leaders}
     return mechanism.by_joint(lambda j: moved[j.name][0]), mechanism.by_joint(lambda j: moved[j.name][1])
@@ -36,7 +36,7 @@ def displaced(mechanism: Mechanism, q: Array, v: Array, dv: Array) -> tuple[Arra
 
 
 def free_acceleration(mechanism: Mechanism, v: Array) -> Array:
-    """Return the rate (nv,) at which velocities v (nv,) change in `free_flight`."""
+    """Return the rate (nv,) [rad/s^2 or m/s^2] at which velocities v (nv,) change in `free_flight`."""
     return mechanism.by_joint(lambda j: j.kind.free_acceleration(mechanism.bodies[j.o].inertia, v[j.v]))
 
 
@@ -49,7 +49,7 @@ def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:
 
 
 def qdot(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the time derivative (nq,) of the coordinates at q (nq,) and velocity v (nv,) (S4 3.34)."""
+    """Return the time derivative (nq,) of the coordinates at q (nq,) and velocity v (nv,) (S4, equation 3.34)."""
     return mechanism.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v]))
 
 

@@ -1,4 +1,5 @@
-"""Linear-time solver for the Newton equations of a variational step of a tree (S4 5.12 to 5.24, Algorithm 5.1).
+"""Linear-time solver for the Newton equations of a variational step of a tree (S4, equations 5.12 to 5.24, Algorithm
+5.1).
 
 The derivative of the discrete equations of motion is K = J_0^T B J_1: B has the derivatives of the momenta of the
 bodies in the first position with respect to their twists in the second. The solver is the articulated-body algorithm of
@@ -52,9 +53,9 @@ class CompliantRow(NamedTuple):
 
 
 def compliant_row(mechanism: Mechanism, left: Array, right: Array) -> CompliantRow:
-    """Return the compliant row with joint forces left (nv,) per unit multiplier, and the rate right . v, right (nv,).
+    """Return the compliant row with joint forces `left` (nv,) per unit multiplier, and with the rate right . v.
 
-    Its path contains the joints whose entries of `left` or `right` are possibly nonzero.
+    The path of the row contains the joints whose entries of `left` or `right` (nv,) are possibly nonzero.
     """
     nonzero = [may_be_nonzero(a) or may_be_nonzero(b) for a, b in zip(left, right, strict=True)]
     joints = [j.name for j in mechanism.joints if any(nonzero[j.v])]
@@ -90,8 +91,8 @@ class ConstraintRows(NamedTuple):
 class VariationalFactors:
     """Factors of the Newton matrix K of a variational step, with constraint rows between any joints.
 
-    K = J_0^T B J_1 + diag(own) + sum left right^T: derivatives of the bodies' momenta, diagonal terms of joints, and
-    compliant rows.
+    K (nv, nv) = J_0^T B J_1 + diag(own) + sum left right^T: derivatives of the bodies' momenta, diagonal terms of
+    joints, and compliant rows. J_0 and J_1 are the Jacobians of the bodies in the first and the second position.
     """
 
     def __init__(
@@ -106,8 +107,9 @@ class VariationalFactors:
     ):
         """Factor the Newton matrix K of a step for the positions `first` and `second` of a tree.
 
-        `B(k)` (6, 6) is called once for each body k; `own` (nv,) is the diagonal contribution of the joints; each of
-        `rows` adds left right^T. `constraints` are the rows of all constraints of the tree, or None to omit them.
+        `B(k)` (6, 6) is the derivative of the momentum of body k, see `momentum_derivative`; `own` (nv,) is the
+        diagonal contribution of the joints; each of `rows` adds left right^T. `constraints` are the rows of all
+        constraints of the tree, or None to omit them.
         """
         self.mechanism, self.first, self.second = mechanism, first, second
         self.joints: dict[int, Eliminated] = {}
@@ -163,7 +165,8 @@ class VariationalFactors:
     def solve_constrained(self, r: Array, target: Array) -> Constrained:
         """Return v (nv,) and multipliers (nh,) with K v = r + J_0^T multipliers and J_1 v = target (nh,).
 
-        If no multipliers give the target rates, the result is the solution of least squares.
+        J_0 and J_1 are the constraint rows in the two positions. If no multipliers give the target rates, the result is
+        the solution of least squares.
         """
         v, forces = self._solve(r, target)
         return Constrained(v, -np.array([forces.get(row, 0.0) for row in range(self.rigid)]))
@@ -242,8 +245,8 @@ class _OpenRows(NamedTuple):
     def eliminate(self, rows: RowNumbers, factor: Callable[[Array], LU | LeastSquares]) -> tuple[Eliminated, _OpenRows]:
         """Eliminate the forces of the given `rows`; return the eliminated equations, and the matrix of the other rows.
 
-        `factor` is a function that returns the factors of a matrix: of the derivative of the row rates with respect to
-        the forces.
+        `factor` returns the factors of a matrix (l, l), here the derivative of the rates of the l rows with respect to
+        their forces.
         """
         others = tuple(row for row in self.rows if row not in rows)
         Q, n = self.at((*others, *rows)).array, 6 + len(others)

@@ -39,7 +39,7 @@ def into_ball(x: Array, radius: Number) -> Array:
 
 
 def into_cone(friction: Number, p: Array) -> Array:
-    """Return the impulse (3,) nearest to p (3,) in the friction cone |p_t| <= friction p_n, normal component first."""
+    """Return the impulse (3,) nearest to p (3,) in the friction cone |p_t| <= friction p_n; normal part p_n first."""
     along = length(p[1:])
     normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
     edge = where(friction * along <= -p[0], 0.0, normal)

@@ -1,7 +1,7 @@
 """Articulated-body algorithm for closed loops, in linear time.
 
-This is Algorithm 3.3 of S4, extended by the multipliers lambda of the loops that pass through a joint as further
-unknowns. P_k is the articulated inertia of body k, A_k its acceleration, and E_k has the unit wrenches of the
+This is Algorithm 3.3 of S4 (Wendlandt), extended by the multipliers lambda of the loops that pass through a joint as
+further unknowns. P_k is the articulated inertia of body k, A_k its acceleration, and E_k has the unit wrenches of the
 constraint rows on the body. The wrench F_k on body k, and the part y_k of the constraint rows' rates due to the joints
 outboard of k, are
 
@@ -70,7 +70,8 @@ class Eliminated(NamedTuple):
 
     The l rows with the numbers `rows` were eliminated; the k rows with the numbers `others` remain. E (6, l) has the
     unit wrenches of the eliminated rows on the body. N has the factors of the damped matrix W (l, l) of the eliminated
-    rows, and W (l, k) couples the eliminated rows to the others; see `OpenRows`.
+    rows. `W` (l, k) has the rates of the eliminated rows per unit multiplier of the other rows; see `OpenRows`. `moved`
+    is whether any joint moves each eliminated row.
     """
 
     rows: RowNumbers
@@ -84,9 +85,10 @@ class Eliminated(NamedTuple):
 class JointFactors(NamedTuple):
     """Factors of one joint in the articulated-body algorithm, with the constraint rows that pass through the joint.
 
-    The joint has d velocities, the motion subspace S and the outboard articulated inertia P. D factors S^T P S plus the
-    armature, and G is P S D^-1 (6, d). B (k, d) has the rates of the constraint rows `rows` per unit of each joint
-    velocity. `inertia` and E (6, k) are the articulated inertia and the rows' wrenches that the joint passes inward.
+    The joint has d velocities, the motion subspace S (6, d) and the outboard articulated inertia P. D has the factors
+    of S^T P S plus the armature, and G is P S D^-1 (6, d). B (k, d) has the rates of the constraint rows `rows` per
+    unit of each joint velocity. `inertia` and E (6, k) are the articulated inertia and the rows' wrenches that the
+    joint passes inward.
     """
 
     D: LDLT
@@ -199,7 +201,7 @@ class Constrained(NamedTuple):
     """Accelerations a (nv,) and constraint multipliers lambda (nc,) [N or N m] of a mechanism with constraints.
 
     The k rows of a loop exert the wrench C lambda on the loop's frame B, where C (6, k) are the wrenches of unit
-    multipliers.
+    multipliers, about its origin in its axes.
     """
 
     a: Array
@@ -218,9 +220,9 @@ def solve_damped(
 ) -> Constrained:
     """Return the accelerations a (nv,) and multipliers (nc,) with J a = target (nc,), except for a small damping error.
 
-    `closed` are the factors of the tree with the rows J, and tau (nv,) are joint forces. z are the wrenches that the
-    bodies require at zero acceleration, and `bias` the velocity-dependent accelerations of the bodies. `base` is the
-    acceleration of the world, and `motion` has the kinematics. The rows are damped so that redundant rows can be
+    `closed` are the factors of the tree with the rows J, and tau (nv,) [N m or N] are joint forces. z are the wrenches
+    that the bodies require at zero acceleration, and `bias` the velocity-dependent accelerations of the bodies. `base`
+    is the acceleration of the world, and `motion` has the kinematics. The rows are damped so that redundant rows can be
     solved; `refine_solution` removes the resulting error.
     """
     z = list(z)
@@ -299,7 +301,8 @@ def refine_solution(
     """Return accelerations and multipliers without the error that the damping of the constraint rows causes.
 
     The iterative refinement starts from `first`, the accelerations a (nv,) and multipliers of `solve_damped`. The
-    residual of each iteration is target - J a (nc,). `motion` has the kinematics of the tree, and `closed` its factors.
+    residual of each iteration is target - J a (nc,), with the constraint rows J (nc, nv). `motion` has the kinematics
+    of the tree, and `closed` its factors.
     """
     a, multipliers = first
     for _ in range(CORRECTIONS - 1 if len(J) else 0):

@@ -24,9 +24,9 @@ STEPS = 4  # projected-gradient iterations in one visit to a block whose impulse
 class Box:
     """Constraint rows K (k, nv) of clutches, brakes and ratchets, with the impulse of each row in a given interval.
 
-    The intervals from `lower` (k,) to `upper` (k,) contain zero. W (nv, k) are the velocity changes due to unit
-    impulses. The impulse of a row that is not `engaged` (k,) is zero. `free` (k,) is the inverse effective mass of each
-    row without the other constraints; fractions of it regularize redundant rows.
+    The intervals from `lower` (k,) to `upper` (k,) [N m s or N s] contain zero. W (nv, k) are the velocity changes due
+    to unit impulses. The impulse of a row that is not `engaged` (k,) is zero. `free` (k,) is the inverse effective mass
+    of each row without the other constraints; fractions of it regularize redundant rows.
     """
 
     K: Array
@@ -54,14 +54,14 @@ class Box:
         return self
 
     def weights(self, G: Array) -> Array:
-        """Return factors (k,) that make impulses of rows comparable: roots of the diagonal of `inverse_mass`.
+        """Return factors (k,) that make impulses of rows comparable: square roots of the diagonal of `inverse_mass`.
 
         G (k, k) is the inverse effective mass: the change of the slip speeds per unit impulse.
         """
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (k,) of the impulse of each row that would stop its slip if only this row acted.
+        """Return the magnitudes (k,) of the impulses of the rows, each of which would stop its row if it acted alone.
 
         The magnitude is limited to the bounds of the row. G (k, k) is the inverse effective mass of the rows, and u
         (k,) are their slip speeds.
@@ -79,7 +79,7 @@ class Box:
         return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """Return the largest speed by which a row violates its complementarity condition.
+        """Return the largest speed [rad/s or m/s] by which a row violates its complementarity condition.
 
         A row satisfies this condition if it sticks, u = 0, or if it slips against an impulse at a bound. The rows have
         the impulses p (k,), the speeds u (k,) and the inverse effective mass G (k, k).
@@ -141,10 +141,10 @@ class Box:
 class Ball:
     """Rolling or spinning friction of a contact: one or two constraint rows with an impulse of bounded length.
 
-    The length of the impulse is at most `coefficient` times the contact's normal impulse. K (d, nv) are the rows, and W
-    (nv, d) the velocity changes due to unit impulses. `normal` is the index of the contact's block; the first row of
-    that block is the normal. The speeds of the rows are K v + `drift` (d,). `acts` is the condition that the contact is
-    active.
+    The length of the impulse [N m s] is at most `coefficient` [m] times the contact's normal impulse [N s]. K (d, nv)
+    are the rows, and W (nv, d) the velocity changes due to unit impulses. `normal` is the index of the contact's block;
+    the first row of that block is the normal. The speeds of the rows are K v + `drift` (d,). `acts` is the condition
+    that the contact is active.
     """
 
     acts: Any
@@ -174,21 +174,21 @@ class Ball:
         return np.repeat(np.sqrt(trace_of(G)), len(G))
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (d,) of the impulse of each row that would stop its motion if only this row acted.
+        """Return the magnitudes (d,) of the impulses of the rows, each of which would stop its row if it acted alone.
 
         The rows have the inverse effective mass G (d, d) and the speeds u (d,).
         """
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """Return the largest admissible length of the impulse: `coefficient` times the contact's normal impulse.
+        """Return the largest admissible length of the impulse: `coefficient` [m] times the contact's normal impulse.
 
         p are the impulses of all blocks.
         """
         return self.coefficient * maximum(p[self.normal][0], 0.0)
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
-        """Return the speed by which rolling or spinning friction violates its complementarity condition.
+        """Return the speed [rad/s] by which rolling or spinning friction violates its complementarity condition.
 
         p and u (d,) are impulses and speeds of the rows, G (d, d) is their inverse effective mass, and `limit` the
         largest admissible length of p.
@@ -207,10 +207,11 @@ class Ball:
 
 
 def improved_in_ball(G: Array, factors: LDLT, p: Array, u: Array, limit: Number) -> Array:
-    """Return improved impulses (d,) of at most the length `limit`.
+    """Return improved impulses (d,) of one or two friction rows, of at most the length `limit`.
 
-    They are the impulses of sticking if these are admissible, else those after STEPS projected-gradient steps. p and u
-    (d,) are the present impulses and speeds, and G (d, d) is the inverse effective mass with its `factors`.
+    They are the impulses that stop the rows if these impulses are admissible, else those after STEPS projected-gradient
+    steps. p and u (d,) are the present impulses and speeds, and G (d, d) is the inverse effective mass with its
+    `factors`.
     """
     stuck = p - factors.solve(u)
     ease = 1.0 / largest_row_sum(G)
@@ -248,7 +249,7 @@ def trace_of(G: Array) -> Number:
 
 
 def stopping_impulses(G: Array, u: Array) -> Array:
-    """Return the magnitude (d,) of the impulse of each row that would stop its motion if only this row acted.
+    """Return the magnitudes (d,) of the impulses of the rows, each of which would stop its row if it acted alone.
 
     The rows have the inverse effective mass G (d, d) and the speeds u (d,).
     """

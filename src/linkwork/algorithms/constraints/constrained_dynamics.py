@@ -94,7 +94,7 @@ def errors(loops: list[LoopState]) -> Array:
 def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
     """Return the constraint Jacobian J (nc, nv) of all loops: J v is the rate of `constraint`.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     return rows(mechanism, motion, loop_states(mechanism, motion.X))
@@ -206,7 +206,8 @@ def _powers_along(V: Motion, wrenches: Force) -> list[Number]:
 def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return J (nh, nv) and gamma (nh,) of all constraints in one state: accelerations satisfy J a + gamma = 0.
 
-    The rows belong to loops, then to clutches and brakes. q (nq,) and v (nv,) are the coordinates and velocities.
+    The rows belong to loops, then to clutches and brakes. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s]
+    are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     loops = loop_states(mechanism, motion.X)
@@ -234,8 +235,9 @@ def forward_dynamics(
 ) -> Constrained:
     """Return the accelerations (nv,) and constraint multipliers (nh,) of a tree with loops, clutches and brakes.
 
-    tau (nv,) are joint forces; gravity and wrenches (nbodies, 6) act too. With a rate `baumgarte` [1/s], closure errors
-    decay like critically damped springs. q (nq,) and v (nv,) are the coordinates and velocities.
+    tau (nv,) [N m or N] are joint forces; gravity and wrenches (nbodies, 6) act too. With a rate `baumgarte` [1/s],
+    closure errors decay like critically damped springs. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s]
+    are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     loops = loop_states(mechanism, motion.X)

@@ -48,7 +48,8 @@ class FrameMotion(NamedTuple):
 def body_motions(mechanism: Mechanism, q: Array, v: Array) -> list[FrameMotion]:
     """Return the motions of the frames of all bodies by body number, computed from the coordinates and velocities.
 
-    Entry 0 is the world. q (nq,) and v (nv,) are the coordinates and velocities.
+    Entry 0 is the world. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and
+    velocities.
     """
     rest = FrameMotion(Transform.identity(), np.zeros(6), np.zeros((6, mechanism.nv)), np.zeros(6))
     motions = [rest]

@@ -32,8 +32,8 @@ def system_equations(
 ) -> Equations:
     """Return the equations of motion M alpha'' + h = forces of a system of limbs: M (k, k) and h (k,).
 
-    The state is q (nq,) and the velocities alpha' = `rate` (k,). `wrenches` (nbodies, 6) [N, N m] act on the bodies.
-    Joint forces tau (nv,) correspond to the forces velocity_map^T tau.
+    The state is q (nq,) and the velocities alpha' = `rate` (k,). `wrenches` (nbodies, 6) [N, N m] act on the bodies at
+    their origins, in their axes. Joint forces tau (nv,) correspond to the forces velocity_map^T tau.
     """
     poses, external = world_poses(mechanism, joint_poses(mechanism, q)), external_forces(mechanism, wrenches)
     T, drift = _base_velocities(system, poses, rate)
@@ -72,7 +72,7 @@ def accelerations(
     """Return the accelerations alpha'' (k,) of a limb system under joint forces tau (nv,) [N m, N].
 
     The velocities alpha' are `rate` (k,). q (nq,) are the coordinates, and `wrenches` (nbodies, 6) [N, N m] act on the
-    bodies.
+    bodies at their origins, in their axes.
     """
     M, h = system_equations(mechanism, system, q, rate, wrenches)
     return ldlt(M).solve(system.velocity_map.T @ tau - h)
@@ -81,8 +81,8 @@ def accelerations(
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the joint accelerations (nv,) [rad/s^2, m/s^2], without constraints, from the equations of all limbs.
 
-    q (nq,) and v (nv,) are the coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N,
-    N m] act on the bodies.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or
+    N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     return accelerations(mechanism, limb_system(mechanism), q, v, tau, wrenches)
 
@@ -90,7 +90,8 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
     """Return the joint forces (nv,) [N m, N] for accelerations a (nv,), without constraints, by summing over limbs.
 
-    q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, and `wrenches`
+    (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     M, h = system_equations(mechanism, limb_system(mechanism), q, v, wrenches)
     return M @ a + h
@@ -99,7 +100,7 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
     """Return the mass matrix M (nv, nv) of a mechanism, without constraints, as the sum over its limbs.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     return system_equations(mechanism, limb_system(mechanism), q, np.zeros(mechanism.nv)).M
 

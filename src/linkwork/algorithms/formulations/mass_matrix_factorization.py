@@ -57,7 +57,8 @@ def adjoint_down(X: Transform) -> Array:
 def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None = None) -> Factorization:
     """Return the matrices of the factorization in one state, equations (3.21) to (3.33).
 
-    `wrenches` (nbodies, 6) are external wrenches on the bodies. q (nq,) and v (nv,) are the coordinates and velocities.
+    `wrenches` (nbodies, 6) are external wrenches on the bodies. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s
+    or m/s] are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     external = external_forces(mechanism, wrenches)

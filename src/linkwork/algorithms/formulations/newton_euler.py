@@ -76,8 +76,8 @@ class NewtonEuler(NamedTuple):
 def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NewtonEuler:
     """Return the Newton-Euler equations of all bodies in one state, before the reactions are eliminated.
 
-    q (nq,) and v (nv,) are the coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N,
-    N m] act on the bodies.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or
+    N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     motion = kinematics(mechanism, q, v)
     X_0, external = world_poses(mechanism, motion.X), external_forces(mechanism, wrenches)

@@ -55,9 +55,9 @@ def forward_dynamics(
 ) -> Solution:
     """Return accelerations and reactions for joint forces tau (nv,) [N m, N] and wrenches (nbodies, 6) on the bodies.
 
-    q (nq,) and v (nv,) are the coordinates and velocities, and `friction` is the dry friction of joints. `main` has the
-    names of the main bodies of trees. If constraint rows are redundant, the multipliers of least norm are chosen; with
-    friction, the accelerations depend on this choice.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, and `friction` is
+    the dry friction of joints. `main` has the names of the main bodies of trees. If constraint rows are redundant, the
+    multipliers of least norm are chosen; with friction, the accelerations depend on this choice.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
     B, columns, rows, nv = equations.balances, equations.columns, equations.rows, equations.mechanism.nv
@@ -92,9 +92,9 @@ def inverse_dynamics(
 ) -> Solution:
     """Return joint forces and reactions for accelerations a (nv,) [rad/s^2, m/s^2], with all loops cut open.
 
-    q (nq,) and v (nv,) are the coordinates and velocities, `wrenches` (nbodies, 6) act on the bodies, and `friction` is
-    the dry friction of joints. `main` has the names of the main bodies of trees. For closed loops, use
-    `actuator_forces`.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, `wrenches`
+    (nbodies, 6) act on the bodies, and `friction` is the dry friction of joints. `main` has the names of the main
+    bodies of trees. For closed loops, use `actuator_forces`.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
     B, columns, nv = equations.balances, equations.columns, equations.mechanism.nv
@@ -116,9 +116,10 @@ def actuator_forces(
 
     A joint without actuator has no actuator force (S1 section 5). `actuated` has the names of the actuated joints. If
     more joints are actuated than the motion needs, the joint forces of least norm are chosen; then the multipliers of
-    least norm, if constraint rows are redundant. `wrenches` (nbodies, 6) act on the bodies. The function raises a
-    LinkworkError if these joints cannot produce the motion. With friction and redundant rows, `forward_dynamics` may
-    choose other multipliers and accelerations. q (nq,) and v (nv,) are the coordinates and velocities.
+    least norm, if constraint rows are redundant. `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins,
+    in their axes. The function raises a LinkworkError if these joints cannot produce the motion. With friction and
+    redundant rows, `forward_dynamics` may choose other multipliers and accelerations. q (nq,) [rad or m, or
+    quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     names = list(actuated)
     equations = propagation(mechanism, q, v, wrenches, friction)
@@ -148,7 +149,7 @@ def actuator_forces(
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
     """Return the mass matrix (nv, nv) of the independent joints: the joint forces per unit of acceleration.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     equations, G = propagation(mechanism, q, np.zeros(mechanism.nv)), mechanism.spread
     by_a = equations.balances[:, equations.columns.a] @ G
@@ -158,7 +159,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 def response(mechanism: Mechanism, q: Array, forces: Array) -> Array:
     """Return the accelerations (nv, k) [rad/s^2, m/s^2] that additional joint forces (nv, k) [N m, N] cause in a tree.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     equations = propagation(mechanism, q, np.zeros(mechanism.nv))
     by_forces = equations.balances[:, equations.columns.tau] @ forces

@@ -55,7 +55,7 @@ class EquationsOfMotion(NamedTuple):
 def links(mechanism: Mechanism, q: Array) -> Links:
     """Return the positions and inertias of all links in inertial axes (step 1 of section 3.6).
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     poses = world_poses(mechanism, joint_poses(mechanism, q))
     roots = [j for j in outward(mechanism) if j.i == WORLD]
@@ -128,8 +128,8 @@ class Motions(NamedTuple):
 def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array) -> Motions:
     """Return the velocities and accelerations of all links by outward recursion, equations (3.8) to (3.15).
 
-    `link` has the positions of all links; v and a (nv,) are joint velocities and accelerations. q (nq,) are the
-    coordinates.
+    `link` has the positions of all links; v and a (nv,) are joint velocities and accelerations. q (nq,) [rad or m, or
+    quaternions] are the coordinates.
     """
     zero = np.zeros(3)
     w, dw, ddp = [zero], [zero], [zero]
@@ -160,7 +160,8 @@ def inverse_dynamics(
     """Return the joint forces (nv,) [N m, N], and the force and moment (6,) [N, N m] that must act on the base.
 
     See equations (3.30) to (3.39). The moment is about the base's centroid. q (nq,), v (nv,) and a (nv,) are the
-    coordinates, velocities and accelerations, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    coordinates, velocities and accelerations, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins,
+    in their axes.
     """
     link = links(mechanism, q)
     motion = link_motions(mechanism, link, q, v, a)
@@ -190,8 +191,8 @@ def equations_of_motion(
     """Return SpaceDyn's equations of motion H x'' + c = force, equation (3.18), in one state.
 
     The rows of the base come first; a fixed base has none. `c` has the velocity terms, gravity and the external
-    wrenches, all from one inverse dynamics (step 3 of section 3.6). q (nq,) and v (nv,) are the coordinates and
-    velocities, and tau (nv,) are joint forces.
+    wrenches, all from one inverse dynamics (step 3 of section 3.6). q (nq,) [rad or m, or quaternions] and v (nv,)
+    [rad/s or m/s] are the coordinates and velocities, and tau (nv,) [N m or N] are joint forces.
     """
     link = links(mechanism, q)
     H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)
@@ -222,8 +223,9 @@ def equations_of_motion(
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the joint accelerations (nv,) by SpaceDyn's equation (3.29).
 
-    The accelerations of the base are converted to the rate of its body twist. q (nq,) and v (nv,) are the coordinates
-    and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    The accelerations of the base are converted to the rate of its body twist. q (nq,) [rad or m, or quaternions] and v
+    (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or N] are joint forces, and `wrenches`
+    (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     eom = equations_of_motion(mechanism, q, v, tau, wrenches)
     return np.linalg.solve(eom.to_x, np.linalg.solve(eom.H, eom.force - eom.c) - eom.drift)
@@ -232,7 +234,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
     """Return the mass matrix (nv, nv) for the velocities v, from SpaceDyn's inertia matrix H: to_x^T H to_x.
 
-    q (nq,) are the coordinates.
+    q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     rest = np.zeros(mechanism.nv)
     eom = equations_of_motion(mechanism, q, rest, rest)

@@ -42,9 +42,10 @@ OWN_ITERATIONS = 3
 def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> FrictionSolution:
     """Return the motion of a mechanism with the friction of all its joints, which slip or stick.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. In the result, `limits` are the dynamic
-    limits, also for joints that stick. If there is no unique solution, `converged` is 0 and all other numbers are NaN.
-    q (nq,) and v (nv,) are the coordinates and velocities.
+    tau (nv,) [N m or N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in
+    their axes. In the result, `limits` are the dynamic limits, also for joints that stick. If there is no unique
+    solution, `converged` is 0 and all other numbers are NaN. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or
+    m/s] are the coordinates and velocities.
     """
     speeds = slip_velocities(mechanism, q, v)
     count = len(speeds)
@@ -85,8 +86,8 @@ def _or_nan(found: FrictionSolution) -> FrictionSolution:
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the accelerations (nv,) [rad/s^2, m/s^2] of a mechanism with the friction of all joints.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the coordinates
-    and velocities.
+    tau (nv,) [N m or N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in
+    their axes. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     return solve(mechanism, q, v, tau, wrenches).a
 
@@ -94,8 +95,8 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 def friction(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the joint forces (nv,) [N m, N] that the friction of all joints and loops exerts.
 
-    tau (nv,) are the other joint forces, and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the
-    coordinates and velocities.
+    tau (nv,) are the other joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in
+    their axes. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     return slip_rows(mechanism, q).T @ solve(mechanism, q, v, tau, wrenches).friction
 
@@ -104,7 +105,8 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
     """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints and loops, with friction.
 
     The wrench of a joint acts from the parent on the child, in the child's frame; the wrench of a loop acts from body a
-    on body b, in b's frame. q (nq,) and v (nv,) are the coordinates and velocities, and tau (nv,) are joint forces.
+    on body b, in b's frame. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and
+    velocities, and tau (nv,) [N m or N] are joint forces.
     """
     found = solve(mechanism, q, v, tau, wrenches)
     return reactions_of(mechanism, q, v, found.a, found.multipliers, found.friction, wrenches)
@@ -114,8 +116,9 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
     """Return the joint forces (nv,) [N m, N] that produce the accelerations a (nv,) against the friction of all joints.
 
     The friction of a joint at rest that begins to move is opposite to its acceleration. If a joint stays at rest, its
-    static friction carries as much of the required force as possible, and the joint force is the rest. q (nq,) and v
-    (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    static friction carries as much of the required force as possible, and the joint force is the rest. q (nq,) [rad or
+    m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N
+    m] act on the bodies at their origins, in their axes.
 
     The multipliers of loops and other constraints are zero, as in inverse dynamics without friction: the joint forces
     alone produce the motion. The friction of a loop then follows from its preload only, and is zero in a loop that
@@ -216,8 +219,8 @@ class NoSolution(NamedTuple):
 def unsolved_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NoSolution:
     """Return the names of the joints whose friction has no unique solution; both lists are empty if there is one.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the coordinates
-    and velocities.
+    tau (nv,) [N m or N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in
+    their axes. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     found = stick_and_slip(mechanism, q, v, tau, wrenches)
     if found.valid > 0.5:
@@ -233,8 +236,9 @@ def unsolved_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrench
 def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
     """Return the names of the joints that jam; if none jams, of those that change between stick and slip without end.
 
-    The list is empty if there is a unique solution. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the
-    bodies. q (nq,) and v (nv,) are the coordinates and velocities.
+    The list is empty if there is a unique solution. tau (nv,) [N m or N] are joint forces, and `wrenches` (nbodies, 6)
+    [N, N m] act on the bodies at their origins, in their axes. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or
+    m/s] are the coordinates and velocities.
     """
     found = unsolved_joints(mechanism, q, v, tau, wrenches)
     return found.jammed or found.undecided

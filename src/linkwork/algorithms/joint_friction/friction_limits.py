@@ -105,8 +105,8 @@ def friction_limits(mechanism: Mechanism, q: Array, v: Array, loads: Array, f: A
     `loads` (nsites, 6) [N, N m] are the wrenches of the parent on the child through each joint with friction, in the
     child's frame. For a loop, the load is the wrench of its first body on its second body, in the loop frame of the
     second body. These wrenches include the friction forces f (nf,). `at_rest` (nf,) is 1 for friction forces whose
-    static limit is required, and 0 for forces whose limit at the velocities v (nv,) is required. q (nq,) are the
-    coordinates.
+    static limit is required, and 0 for forces whose limit at the velocities v (nv,) is required. q (nq,) [rad or m, or
+    quaternions] are the coordinates.
     """
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), at_rest)
     return np.array([one.value(loads[one.site], f) for one in limits])

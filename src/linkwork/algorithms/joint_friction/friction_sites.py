@@ -136,7 +136,7 @@ def slip_rows(mechanism: Mechanism, q: Array) -> Array:
     """Return the matrix (nf, nv) that maps velocities v to the slip velocities of all friction forces.
 
     The transpose of this matrix maps friction forces f (nf,) to joint forces. The slip velocities of a joint are its
-    joint velocities. q (nq,) are the coordinates.
+    joint velocities. q (nq,) [rad or m, or quaternions] are the coordinates.
     """
     tree = mechanism.tree
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))

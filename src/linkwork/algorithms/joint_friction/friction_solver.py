@@ -65,11 +65,12 @@ def solve_directions(
 ) -> FrictionSolution:
     """Return the accelerations and friction forces of a mechanism whose joints slip in given directions.
 
-    tau (nv,) are joint forces and `wrenches` (nbodies, 6) external wrenches or None. `directions` (nf,) are -1 or 1 for
-    the friction forces of velocities that slip, and 0 for velocities that friction holds; for several velocities with
-    one limit, they are the unit vector of the slip velocities, or zeros. A held velocity has zero acceleration; the
-    friction force that keeps it at zero may exceed its limit here. `guess` (nf,) are friction forces near the solution,
-    for example those of the last step, which save iterations. q (nq,) and v (nv,) are the coordinates and velocities.
+    tau (nv,) [N m or N] are joint forces and `wrenches` (nbodies, 6) external wrenches or None. `directions` (nf,) are
+    -1 or 1 for the friction forces of velocities that slip, and 0 for velocities that friction holds; for several
+    velocities with one limit, they are the unit vector of the slip velocities, or zeros. A held velocity has zero
+    acceleration; the friction force that keeps it at zero may exceed its limit here. `guess` (nf,) are friction forces
+    near the solution, for example those of the last step, which save iterations. q (nq,) [rad or m, or quaternions] and
+    v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     moves = slipping(mechanism, q, v, directions)
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), 1.0 - moves)
@@ -209,8 +210,8 @@ class _Iteration(NamedTuple):
 def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Array:
     """Return an array (nf,): 1 for friction forces of velocities that slip, 0 for velocities that friction holds.
 
-    `directions` (nf,) are the directions of slip, zero for held velocities. q (nq,) and v (nv,) are the coordinates and
-    velocities.
+    `directions` (nf,) are the directions of slip, zero for held velocities. q (nq,) [rad or m, or quaternions] and v
+    (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     numbers = [one.numbers for one in active_limits(mechanism, q, np.zeros(len(directions)), np.zeros(len(directions)))]
     found = np.zeros(len(directions), dtype=np.asarray(directions).dtype)

@@ -71,8 +71,9 @@ def implicit_directions(
     """Return the slip directions in a step of h [s], or, if h is None, when the velocities begin to move.
 
     `directions` (nf,) are the slip directions at the start, zeros for held velocities. Only slipping velocities that
-    share a limit and have follows[n] = 1, with `follows` (nf,), get other directions. q (nq,) and v (nv,) are the
-    coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    share a limit and have follows[n] = 1, with `follows` (nf,), get other directions. q (nq,) [rad or m, or
+    quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or N] are joint forces,
+    and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     count, moves = len(directions), slipping(mechanism, q, v, directions)
     speeds = slip_velocities(mechanism, q, v)

@@ -43,8 +43,9 @@ Step = Callable[[Array, Array, Array, Array], LinearStep]
 def linear_step(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Step:
     """Return a function that maps K (nf, 6), b (nf,), W (nf, nf) and `moves` (nf,) to the motion with this friction.
 
-    See the module's docstring for K, b and W. Velocities with moves[n] = 0 are held. tau (nv,) are joint forces, and
-    `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the coordinates and velocities.
+    See the module's docstring for K, b and W. Velocities with moves[n] = 0 are held. tau (nv,) [N m or N] are joint
+    forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes. q (nq,) [rad or m,
+    or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     of = _step_of_loose_tree if is_loose(mechanism) else _step_of_constrained_mechanism
     return of(mechanism, q, v, tau, wrenches)

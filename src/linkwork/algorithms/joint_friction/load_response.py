@@ -94,8 +94,8 @@ def load_response(
 ) -> Response:
     """Return the response of a mechanism to friction forces, under joint forces tau (nv,) and wrenches (nbodies, 6).
 
-    Velocities with moves[n] = 0 are held by friction; `moves` is (nf,). q (nq,) and v (nv,) are the coordinates and
-    velocities.
+    Velocities with moves[n] = 0 are held by friction; `moves` is (nf,). q (nq,) [rad or m, or quaternions] and v (nv,)
+    [rad/s or m/s] are the coordinates and velocities.
     """
     of = _of_loose_tree if is_loose(mechanism) else _of_constrained_mechanism
     return of(mechanism, q, v, tau, wrenches, moves)
@@ -234,9 +234,10 @@ def _tree_solver(
 ) -> Solution:
     """Return accelerations and multipliers of a tree with constraints, and a function for their change.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. The function returns the change due to
-    further joint forces (nv,). `motion` has the kinematics of the tree, and `loops` the states of its loops. q (nq,)
-    and v (nv,) are the coordinates and velocities.
+    tau (nv,) [N m or N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in
+    their axes. The function returns the change due to further joint forces (nv,). `motion` has the kinematics of the
+    tree, and `loops` the states of its loops. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the
+    coordinates and velocities.
     """
     J = all_rows(m, motion, loops)
     joined = factorize(m, motion, J)
@@ -256,9 +257,10 @@ def _dense_solver(
 ) -> Solution:
     """Return accelerations and multipliers of a mechanism with mimic joints, and a function for their change.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. The function returns the change due to
-    further joint forces (nv,). `motion` has the kinematics of the tree in which all joints are independent, and `loops`
-    the states of its loops. q (nq,) and v (nv,) are the coordinates and velocities.
+    tau (nv,) [N m or N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in
+    their axes. The function returns the change due to further joint forces (nv,). `motion` has the kinematics of the
+    tree in which all joints are independent, and `loops` the states of its loops. q (nq,) [rad or m, or quaternions]
+    and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     J = reduced_rows(m, all_rows(m.tree, motion, loops))
     target = -_padded(constrained_dynamics.bias(m.tree, motion, loops), len(J))
@@ -371,8 +373,8 @@ def wrenches_of_loop(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
 def _transmitted(tree: Mechanism, q: Array, v: Array, a: Array, wrenches: Array, at_rest: bool) -> list[Array]:
     """Return the wrench (6,) through the joint of each body, by body number, for accelerations a (tree.nv,).
 
-    q (tree.nq,) and v (tree.nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) act on the bodies. If
-    `at_rest` is true, gravity and v are replaced by zero.
+    q (tree.nq,) and v (tree.nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the
+    bodies at their origins, in their axes. If `at_rest` is true, gravity and v are replaced by zero.
     """
     if at_rest:
         tree, v = replace(tree, gravity=np.zeros(3)), np.zeros(tree.nv)
@@ -386,7 +388,8 @@ def reactions_of(
 
     a (nv,) are the accelerations, `multipliers` (nh,) those of the constraint rows, `friction` (nf,) the friction
     forces and `wrenches` (nbodies, 6) the external wrenches. The wrench of a joint is in the child's frame, that of a
-    loop in the frame of its second body b. q (nq,) and v (nv,) are the coordinates and velocities.
+    loop in the frame of its second body b. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the
+    coordinates and velocities.
     """
     tree = mechanism.tree
     position, speed = mechanism.tree_position(q), mechanism.tree_velocity(v)

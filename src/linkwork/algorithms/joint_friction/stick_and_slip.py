@@ -69,8 +69,9 @@ class StickSlip(NamedTuple):
 def stick_and_slip(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> StickSlip:
     """Return the motion of a mechanism whose joints at rest stick, or begin to slip if static friction is too small.
 
-    Joints that move slip. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v
-    (nv,) are the coordinates and velocities.
+    Joints that move slip. tau (nv,) [N m or N] are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies
+    at their origins, in their axes. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates
+    and velocities.
     """
     speeds = slip_velocities(mechanism, q, v)
     count = len(speeds)

@@ -54,9 +54,9 @@ def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Cond
 def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Array:
     """Return the impulses (12,) of least norm of pair k with the same effect on its bodies as the impulses p (12,).
 
-    If the result violates a friction limit, return p. Points whose normal impulse of least norm would be negative (a
-    pull) get no impulse. v has the velocities (6,) of the bodies after the impulses as rows. `pairs` are the touching
-    pairs.
+    If no trial finds admissible impulses with the same effect, return p. Points whose normal impulse of least norm
+    would be negative (a pull) get no impulse. v has the velocities (6,) of the bodies after the impulses as rows.
+    `pairs` are the touching pairs.
     """
     frame, conditions = pairs.frame(k).without_torque, pairs.pair_conditions(k)
     u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
