@@ -344,8 +344,8 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
     The result is (3, 3) [N s/m], or (6, 6) with rotations and torques, in the surface's axes. `h` [s] is the length of
     the step, and `found` the contact's force at mid-step, from which the impulse is computed. The displacement is that
     of the contact's material point in the body's last pose. The rotation of a sphere brings other material to the
-    surface, and moves the contact point on a curved surface. The derivative includes these effects because the friction
-    law is steep.
+    surface, and moves the contact point on a curved surface. The derivative includes these effects because friction is
+    a steep function of the slip.
     """
     at, n, r = found.at, found.at.normal, contact.radius
     D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
