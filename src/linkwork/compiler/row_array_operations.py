@@ -25,8 +25,9 @@ class Region:
 
 @dataclass(frozen=True)
 class ReadRow:
-    """A graph operation that reads the number in a column of a region; its operands are the row's index and a version.
+    """A graph operation that reads the number in column `column` of a row of a region.
 
+    Its operands are the index of the row, and the version of the region that the last write before this read returned.
     The index of the first SIMD lane is used for all lanes; it is rounded down and clamped to the region's rows.
     """
 
@@ -38,8 +39,9 @@ class ReadRow:
 class WriteRow:
     """A graph operation that writes numbers to a row of a region from column `first` on, and returns a new version.
 
-    The operands are the previous version, a condition (SIMD lanes in which it is false do not write), the index of the
-    row, and the numbers to write.
+    A version stands for the contents of the region after a write; it only orders operations. The operands are the
+    previous version, a condition (SIMD lanes in which it is false do not write), the index of the row, and the numbers
+    to write.
     """
 
     region: Region

@@ -64,7 +64,7 @@ class Solid(Protocol):
 
     @property
     def faces(self) -> Faces | None:
-        """Return the faces of a convex hull, or None for other solids, for which `axes` and `lines` suffice."""
+        """Return the faces of a convex hull, which are searched for the normal, or None for other solids."""
         ...
 
     @property

@@ -314,7 +314,7 @@ class SolidHull:
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return no directions (3,), because the faces of the hull suffice."""
+        """Return no directions (3,): the search for the separation of a hull starts at its `faces` instead."""
         return ()
 
     def bend(self, n: Array) -> Array:
@@ -323,7 +323,7 @@ class SolidHull:
         return np.zeros(3)
 
     def axes(self, n: Array) -> Sequence[Array]:
-        """Return no normals (3,), because the faces of the hull suffice."""
+        """Return no normals (3,): the search for the separation of a hull visits its `faces` instead."""
         del n
         return ()
 

@@ -1,8 +1,8 @@
 """Solver for constraint impulses with bounds, such as those of clutches, brakes, friction and rigid contacts.
 
-Impulses p change velocities v to v + W p. Block k has the speeds u_k = K_k v and the response W_k = M^-1 K_k^T, with
-loops, gears and other unbounded constraints eliminated. Every block satisfies one complementarity condition: its
-impulse is a fixed point of a projected step against its speeds,
+Impulses p change velocities v to v + W p. Block k has the constraint rows K_k, the speeds u_k = K_k v and the response
+W_k = M^-1 K_k^T, with loops, gears and other unbounded constraints eliminated. Every block satisfies one
+complementarity condition: its impulse is a fixed point of a projected step against its speeds,
 
     p_k = projection(p_k - r u_k)        for any r > 0
 
@@ -52,7 +52,7 @@ class Block(Protocol):
 
     @property
     def K(self) -> Array:
-        """Constraint rows (d, nv): K v are the speeds along them."""
+        """Constraint rows (d, nv): K v are the speeds (d,) [m/s or rad/s] along the rows."""
         ...
 
     @property
@@ -67,7 +67,7 @@ class Block(Protocol):
 
     @property
     def drift(self) -> Value:
-        """Constant part (d,) that is added to the row speeds K v in the complementarity condition; usually 0."""
+        """Constant speeds (d,) [m/s or rad/s] added to the row speeds K v in the block's condition; usually 0."""
         ...
 
     @property
@@ -104,7 +104,7 @@ class Block(Protocol):
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
-        """Return the magnitude (d,) of the impulse of each row that would stop its speed if only this row acted.
+        """Return the magnitudes (d,) of the impulses of the rows, each of which would stop its row if it acted alone.
 
         u (d,) are the speeds of the rows, and G (d, d) is the inverse effective mass of the block.
         """

@@ -1,4 +1,5 @@
-"""Dynamics with loops, clutches and brakes (S2, 17 to 20): closure errors, constraint rows, forces and projection.
+"""Dynamics with loops, clutches and brakes (S2, equations 17 to 20): closure errors, constraint rows, forces and
+projection.
 
 A loop connects a frame A on one body with a frame B on another. Its constraint rows are wrenches C on B. In tree
 coordinates their rates are J v; the columns of J^T are the joint forces of these wrenches and of the opposite wrenches
@@ -7,7 +8,7 @@ on A. The equations of motion are
     M a + bias = tau + J^T lambda        J a + gamma = 0
 
 so that N lambda = -(J a_free + gamma) with N = J M^-1 J^T and a_free the acceleration without constraint forces (S2,
-19).
+equation 19).
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def loop_states(mechanism: Mechanism, X: list[Transform]) -> list[LoopState]:
 
 
 def constraint(mechanism: Mechanism, q: Array) -> Array:
-    """Return the loop closure errors (nc,) [m or rad] at q: the rows of all loops in order."""
+    """Return the closure errors (nc,) [m or rad] of all loops at the coordinates q (nq,), in the order of the rows."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     return errors(loop_states(mechanism, motion.X))
 
@@ -181,7 +182,7 @@ def on_bodies(one: LoopState) -> tuple[tuple[int, Force], tuple[int, Force]]:
 
 
 def bias(mechanism: Mechanism, motion: Kinematics, loops: list[LoopState]) -> Array:
-    """Return gamma (nc,): the second time derivative of the loop closure errors at zero joint acceleration.
+    """Return gamma (nc,) [m/s^2 or rad/s^2]: the second time derivative of closure errors at zero joint acceleration.
 
     `motion` has the kinematics of the tree, and `loops` the loops in this position.
     """
@@ -290,8 +291,8 @@ def no_constraints(mechanism: Mechanism, _: Array) -> ActiveConstraints:
 class Reactions(NamedTuple):
     """Reaction wrenches [N, N m] of loops.
 
-    `on_bodies` (nbodies, 6) is the sum of the loop wrenches on each body, in the body's frame. `through_loops` (nloops,
-    6) is the wrench of each loop on its body b, in the frame of b.
+    `on_bodies` (nbodies, 6) is the sum of the loop wrenches on each body, about its origin in its axes. `through_loops`
+    (nloops, 6) is the wrench of each loop on its body b, in the frame of b.
     """
 
     on_bodies: Array
@@ -299,7 +300,7 @@ class Reactions(NamedTuple):
 
 
 def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Reactions:
-    """Return the reaction wrenches [N, N m] of the loops at q, from the multipliers (nc,) of the loops."""
+    """Return the reaction wrenches [N, N m] of the loops at q (nq,), from the multipliers (nc,) of their rows."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     total = [Force.zero() for _ in mechanism.bodies]
     through, start = [], 0
@@ -333,10 +334,10 @@ def project_state(
 ) -> Projection:
     """Return coordinates and velocities projected onto the constraints, in the metric of kinetic energy.
 
-    q (nq,) and v (nv,) are the coordinates and velocities before. Their constraint errors must be small, such as those
-    of one integration step, because the number of Newton iterations is fixed: `iterations`. Impulses along the rows
-    first correct the positions, then remove the velocities that violate the constraints. `constraints_at` returns the
-    constraints of a mechanism at a position.
+    q (nq,) and v (nv,) are the coordinates and velocities before the projection. Their constraint errors must be small,
+    such as the errors of one integration step, because the number of Newton iterations is fixed: `iterations`. Impulses
+    along the rows first correct the positions, then remove the velocities that violate the constraints.
+    `constraints_at` returns the constraints of a mechanism at a position.
     """
     q, moved = project_positions(mechanism, q, constraints_at, iterations)
     loops = constraints_at(mechanism, q)

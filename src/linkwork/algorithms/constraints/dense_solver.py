@@ -65,5 +65,5 @@ class DenseConstraints:
         return self.response @ multipliers
 
     def without_rates(self, v: Array) -> Array:
-        """Return the velocities (nv,) nearest to v that satisfy the constraints, J v = 0."""
+        """Return the velocities (nv,) nearest to v (nv,), in kinetic energy, that satisfy the constraints J v = 0."""
         return v - self.change(self.multipliers(self.J @ v)) if len(self.J) else v

@@ -1,4 +1,6 @@
-"""Velocity constraints of engaged clutches and brakes: rows on joint velocities, after the loop rows (S0 26 to 28)."""
+"""Velocity constraints of engaged clutches and brakes: rows on joint velocities, after the loop rows (S0, equations 26
+to 28).
+"""
 
 from __future__ import annotations
 

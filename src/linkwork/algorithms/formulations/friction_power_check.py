@@ -19,8 +19,9 @@ from linkwork.spatial.scalar import Array
 class FrictionPower(NamedTuple):
     """Power of the friction in one joint or loop.
 
-    `place` is "joint" or "loop" with the name, `power` [W] the power, and `scale` [W] the scale of its round-off: the
-    product of the largest load, coupling and speed.
+    `place` is "joint" or "loop" with the name, and `power` [W] the power. `scale` [W] is the scale of the power's
+    round-off: speeds times friction coefficients times the largest load component, plus speeds times constant friction.
+    See `LinearFriction` for the coefficients `coupling` and the constant.
     """
 
     place: str
@@ -63,9 +64,9 @@ def _loop_powers(equations: Propagation, multipliers: Array) -> Iterator[Frictio
 def require_dissipation(equations: Propagation, forces: Array, reactions: Array, multipliers: Array) -> None:
     """Raise a LinkworkError that names all joints and loops whose friction has a positive power.
 
-    The arguments are those of `friction_powers`. A positive power has one of two reasons: the coupling was given for
-    another direction of slip or of the load, or the friction is above the limit at which the joint jams, so that no
-    solution with this slip exists.
+    The arguments are those of `friction_powers`. A positive power has one of two reasons: the friction coefficients
+    (`coupling`) were given for another direction of slip or of the load, or the friction is above the limit at which
+    the joint jams, so that no solution with this slip exists.
     """
     found = friction_powers(equations, forces, reactions, multipliers)
     creating = [one for one in found if one.power > POWER_ROUND_OFF * one.scale]

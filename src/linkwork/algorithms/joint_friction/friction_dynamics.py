@@ -168,9 +168,9 @@ def _friction_of(
 ) -> list[Number]:
     """Return the friction forces of one limit for known loads (nsites, 6) and a known motion.
 
-    `fast` is the dynamic and `slow` the static limit. `speeds` and `starts` (nf,) are the velocities and accelerations.
-    `needed` (nf,) are the forces that the motion requires along the velocities: the sum of joint force and friction
-    force.
+    `fast` is the dynamic and `slow` the static limit. `speeds` (nf,) [rad/s, m/s] and `starts` (nf,) [rad/s^2, m/s^2]
+    are the slip velocities and slip accelerations. `needed` (nf,) are the forces that the motion requires along the
+    velocities: the sum of joint force and friction force.
     """
     load, pairs = loads[fast.site], list(zip(fast.numbers, fast.scales, strict=True))
     moved = np.array([speeds[n] * scale for n, scale in pairs])
@@ -191,8 +191,8 @@ def _friction_of(
 def _limit_against(one: ActiveLimit, load: Array, along: Number) -> Number:
     """Return the value of the friction limit `one` for a load (6,) if its friction is opposite to the motion.
 
-    `along` is the component of the direction of motion along the first velocity of the limit. It matters only for laws
-    whose friction changes the load.
+    `along` is the component of the direction of motion along the first velocity of the limit. It matters only for
+    friction laws whose friction changes the load.
     """
     if all(isinstance(own, float) and own == 0.0 for _, _, own in one.terms):
         return one.value(load, np.zeros(one.numbers[0] + 1))

@@ -18,8 +18,9 @@ class ActiveLimit(NamedTuple):
 
     `numbers` are the numbers of these forces among all nf friction forces, and `site` is the number of the joint or
     loop among all sites. The limit [N m or N] for the load F (6,) of the joint and its friction force f is `constant`
-    plus a sum over the `terms` (c, L, own): c |L F + own f|. `scales` has one factor for each force: a friction force
-    is -scale times limit times the direction of slip.
+    plus a sum over the `terms` (c, L, own): c |L F + own f|, with the friction coefficient c, the matrix L (k, 6) that
+    selects load components, and the number `own`. `scales` has one factor for each force: a friction force is -scale
+    times limit times the direction of slip.
     """
 
     site: int

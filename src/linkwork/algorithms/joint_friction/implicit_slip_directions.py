@@ -48,8 +48,8 @@ class _Group(NamedTuple):
     """The velocities of one friction limit for several velocities.
 
     `limit` is the friction limit. `follows` is 1 if the direction of these velocities is to be found, 0 if it is fixed.
-    `mobility` is the trace of the inverse inertia along the velocities, and `speeds` are the scaled slip velocities at
-    the start.
+    `mobility` is the trace of the inverse inertia along the velocities. `speeds` are the slip velocities at the start
+    of the step, multiplied by the scales of the limit.
     """
 
     limit: ActiveLimit
@@ -146,7 +146,7 @@ def _group(
 
 
 def _motion(group: _Group, step: LinearStep, h: Number) -> list[Number]:
-    """Return the scaled slip velocity of a group after a time h [s], divided by h, with the acceleration of `step`."""
+    """Return the slip velocity of a group after a time h [s], divided by h, times the scales of its limit."""
     pairs = zip(group.limit.numbers, group.limit.scales, group.speeds, strict=True)
     return [step.answer.slip[n] * scale + speed / h for n, scale, speed in pairs]
 
