@@ -411,7 +411,7 @@ class System:
         return sum(powers, -((dampers(self.mechanism.tree) * speed) @ speed)), powers
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
-        """Return the power [W] of all forces that store no energy, then the time derivatives of the work ledger.
+        """Return the power [W] of all forces except gravity and springs, then the time derivatives of the work ledger.
 
         There are derivatives of the ledger only if the state `now` has one. `loads` are the external loads in the state
         q, v. The product of the result and a time step is the argument of `StepState.with_work`.
@@ -419,7 +419,7 @@ class System:
         return self.work_rates(q, v, loads) if len(now.ledger) else np.array([self.power(q, v, loads)])
 
     def work_rates(self, q: Array, v: Array, loads: Loads) -> Array:
-        """Return the power [W] of all forces that store no energy, then the time derivatives of the work ledger.
+        """Return the power [W] of all forces except gravity and springs, then the time derivatives of the work ledger.
 
         `loads` are the external loads in the state q, v. The derivative of the work of clutches is 0 here.
         """

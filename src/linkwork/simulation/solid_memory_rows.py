@@ -19,12 +19,13 @@ from linkwork.spatial.scalar import Array
 
 
 def is_in_place(stored: Array | RowArray) -> bool:
-    """Return whether a contact memory of solids is a row array, which steps change in place."""
+    """Return whether the contact memory `stored` of solids is a row array, which steps change in place."""
     return not isinstance(stored, np.ndarray)
 
 
 def memory_rows(stored: Array | RowArray) -> RowArray:
-    """Return the contact memory of n pairs, an array (4 n, m) or a row array already, as a row array of n rows (4 m,).
+    """Return the contact memory `stored` of n solid pairs as a row array of n rows (4 m,): four contact points with m
+    numbers each. `stored` is an array (4 n, m), or already such a row array.
 
     See `stored_columns` for the number of columns m.
     """
@@ -38,7 +39,9 @@ def memory_rows(stored: Array | RowArray) -> RowArray:
 
 
 def memory_array(stored: Array | RowArray) -> Array:
-    """Return the contact memory of solids, a row array or an array already, as an array (4 n, m)."""
+    """Return the contact memory `stored` of n solid pairs, a row array or already an array, as an array (4 n, m); see
+    `memory_rows`.
+    """
     if isinstance(stored, np.ndarray):
         return stored
     return np.concatenate([stored.at(float(k)).reshape(POINTS, -1) for k in range(stored.count)])

@@ -20,8 +20,8 @@ _kernels: WeakKeyDictionary[Mechanism, Any] = WeakKeyDictionary()
 
 
 def solid_depths(mechanism: Mechanism, poses: Array) -> Array:
-    """Return, for s states, the depth (s, n) [m] of the deepest contact point of each of n pairs of solids; zero if
-    apart.
+    """Return, for s states, the depth (s, n) [m] of the deepest contact point of each of n pairs of solids; zero for
+    pairs that are apart.
 
     `poses` (s, nbodies + 1, 4, 4) are the world poses of the world and all bodies. The first call for a mechanism
     compiles a kernel.

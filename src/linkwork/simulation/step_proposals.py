@@ -11,12 +11,16 @@ MOST_PARTS = 10_000  # largest number of steps in the period of a sampled contro
 
 
 def is_whole(duration: float, dt: float) -> bool:
-    """Return whether `duration` is a whole number of steps dt, at least one, up to the tolerance WHOLE_STEPS."""
+    """Return whether `duration` [s] is a whole number of steps dt [s], at least one, up to the relative tolerance
+    WHOLE_STEPS.
+    """
     return abs(max(1, round(duration / dt)) * dt - duration) <= WHOLE_STEPS * duration
 
 
 def in_few_digits(value: float, accepted: Callable[[float], bool]) -> str:
-    """Return `value` as a text with as few digits as possible, but six or more, whose number is `accepted`."""
+    """Return `value` as a text with as few digits as possible, but six or more, for whose number `accepted` returns
+    True.
+    """
     texts = (f"{value:.{digits}g}" for digits in range(6, 18))
     return next((text for text in texts if accepted(float(text))), repr(value))
 
@@ -24,7 +28,7 @@ def in_few_digits(value: float, accepted: Callable[[float], bool]) -> str:
 def common_step(duration: float, period: float) -> float:
     """Return the longest step of which both `duration` and `period` [s] are whole multiples.
 
-    If there is none of at least period / MOST_PARTS, the step divides the period only.
+    If no such step is at least period / MOST_PARTS long, the result divides only the period.
     """
     from fractions import Fraction  # here: only sampled controllers need it
 
@@ -32,7 +36,7 @@ def common_step(duration: float, period: float) -> float:
 
 
 def proposed_step(duration: float, dt: float, rate: float | None) -> str:
-    """Return the longest step of at most dt [s] that divides `duration` and the period 1 / rate, as a text.
+    """Return, as a text, the longest step of at most dt [s] that divides both `duration` [s] and the period 1 / `rate`.
 
     `rate` [1/s] is that of a sampled controller, or None. The text is "" if no such step exists.
     """

@@ -18,7 +18,9 @@ Correction = Callable[[Array, Array], tuple[Array, Array]]  # maps (unknown, mul
 
 
 class Root(NamedTuple):
-    """The result of `newton`: unknowns (n,), multipliers (m,), number of iterations, and whether it converged."""
+    """The result of `newton`: unknowns (n,), multipliers (m,), number of iterations, and whether the iteration
+    converged (`solved`).
+    """
 
     unknown: Array
     multipliers: Array

@@ -76,13 +76,12 @@ class SolidsAfterImpulses:
         return separating_displacement(pairs, self.equations, depths, self.found.v * 0.0)
 
     def memory(self, at: Number, valid: Condition) -> RowArray:
-        """Return the contact memory (4 n, 5) of n pairs at the end of the step, at the time `at` [s]: state, force,
-        start time.
+        """Return the contact memory of n pairs at the end of the step, at the time `at` [s], as a row array of n rows.
 
-        The result has one row per pair. It is the memory at the beginning of the step, in which the rows of pairs that
-        touch or have touched are changed, if the step is `valid`. Each pair has four points. The force (3,) [N] is in
-        world axes; the start time [s] is that of the state. With rolling and spinning friction, the memory is (4 n, 8):
-        the torque (3,) [N m] follows, distributed over the points of a pair in proportion to their normal forces.
+        A row has five numbers for each of the four points of a pair: state number, force (3,) [N] in world axes, and
+        start time [s] of the state. With rolling and spinning friction, it has eight: the torque (3,) [N m] follows,
+        distributed over the points in proportion to their normal forces. The result is the memory at the beginning of
+        the step; the rows of pairs that touch or have touched are changed if the step is `valid`.
         """
         pairs, h, size = self.solids.pairs, self.h, self.solids.memory.size
         v = pairs.responses.velocity_rows(self.found.v)

@@ -190,8 +190,8 @@ def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
 
 
 def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
-    """Return the friction and restitution of all collision elements, in the layout FORCE_LAW, and the row number (n, 1)
-    of each solid pair in this table.
+    """Return the friction and restitution of all collision elements, one row per element (see `FORCE_LAW`), and the row
+    number (n, 1) of each of n solid pairs in this table.
     """
     collisions = list(m.collisions)
     force_laws = row_array(len(collisions), FORCE_LAW.size)

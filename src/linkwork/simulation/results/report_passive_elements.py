@@ -73,7 +73,7 @@ def _of_rigid_solids(run: RunData, title: str, added: Array, scale: Array, spent
 
 
 def _why_not(run: RunData, name: str) -> str:
-    """Return the reason why the work of the kind of elements `name` cannot be checked; empty if it can."""
+    """Return the reason why the work of the kind of elements `name` cannot be checked; an empty text if it can be."""
     if name not in run.facts.ledger_entries:
         return f"method {run.method!r} does not compute the work of these elements"
     needed = [f"work.{name}", "q", "v", "work"] + ([ENERGY] if name == CONTACTS and not run.facts.rigid else [])

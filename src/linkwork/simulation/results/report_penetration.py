@@ -71,7 +71,7 @@ def penetration(run: RunData) -> Iterator[Row]:
 
 
 def _passed_through(run: RunData) -> str:
-    """Return a text that names a contact that passed through a surface of finite thickness; empty if none did.
+    """Return a text that names a contact that passed through a surface of finite thickness; an empty text if none did.
 
     Between two samples the force of this contact reverses, because the opposite side of the surface is then nearest.
     """

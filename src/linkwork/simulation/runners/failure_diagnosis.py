@@ -51,8 +51,8 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
 
 
 def _jam(runner: Runner, index: tuple[int, ...]) -> str:
-    """Return the reason why friction has no unique solution in the last state of a batch member; an empty text if it
-    has one.
+    """Return the reason why friction has no unique solution in the last state of a batch member; an empty text if the
+    solution is unique.
 
     `index` is the batch index of the member.
     """

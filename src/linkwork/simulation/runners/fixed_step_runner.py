@@ -155,7 +155,7 @@ class FixedSteps:
                 watch(self.done / storage.count)
 
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
-        """Run one piece of `steps` steps by a call of `piece`; return whether it was completed.
+        """Run one piece of `steps` steps by a call of `piece`; return whether the piece was completed.
 
         If the event log overflows, the piece is undone, and later pieces are shorter.
         """

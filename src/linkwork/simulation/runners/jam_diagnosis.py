@@ -15,7 +15,7 @@ PARTS = (0.0, 0.5, 1.0)  # fractions of the failed step at which friction is exa
 
 
 def jam_text(system: System, t: float, now: StepState, h: float, held: Array) -> str:
-    """Return the reason why friction has no unique solution in a failed step; an empty text if it has one.
+    """Return the reason why friction has no unique solution in a failed step; an empty text if the solution is unique.
 
     The step of h [s] begins in the state `now` at t [s]. `system` is in the present modes. `held` (nv,) [N m or N] are
     the joint forces of a sampled controller.
