@@ -28,8 +28,8 @@ from linkwork.tolerances import TINY
 class LinearStep(NamedTuple):
     """Motion of a mechanism with linear friction.
 
-    `answer` is the motion, `friction` (nf,) are all friction forces, and `pivots` (nf,) the pivots of the equations.
-    The stored numbers are inverse pivots. They are positive unless the joint of the friction force jams.
+    `answer` is the motion, `friction` (nf,) are all friction forces, and `pivots` (nf,) the reciprocal pivots of the
+    equations. The pivot of a friction force is positive unless its joint jams.
     """
 
     answer: Answer

@@ -41,8 +41,9 @@ class Slip(NamedTuple):
     """State of each of the n friction limits, and the directions of slip of the nf friction forces.
 
     `at_limit` (n,) is 1 for limits that the friction reaches, 0 for joints that stick. `dynamic` (n,) is 1 if the
-    dynamic limit applies, 0 if the static limit applies. `directions` (nf,) are the directions of slip. `settled` (n,)
-    is 1 for limits whose direction of slip changed little in the last iteration, 0 or SHORTER for others.
+    dynamic limit applies, 0 if the static limit applies. `directions` (nf,) are the directions of slip: 1 or -1 for one
+    velocity, else components of a unit vector. `settled` (n,) is 1 for limits whose direction of slip changed little in
+    the last iteration, 0 or SHORTER for others.
     """
 
     at_limit: Array
@@ -103,7 +104,7 @@ class _Judge(NamedTuple):
     """The friction limits of one state, with methods that decide between stick and slip.
 
     `dynamic` and `static` are the n limits during slip and at rest. `resting` (n,) is 1 for limits of joints at rest.
-    Accelerations below `least` count as zero.
+    Slip accelerations below `least` [rad/s^2 or m/s^2] count as zero.
     """
 
     dynamic: tuple[ActiveLimit, ...]

@@ -1,13 +1,13 @@
 """Articulated-body algorithm for trees whose joints have friction that is linear in their load.
 
-The friction forces along the velocities of a joint are f = K^T F + b - W a, with the wrench F through the joint and the
+The friction forces along the velocities of a joint are f = K F + b - W a, with the wrench F through the joint and the
 joint acceleration a, so that the equation of motion of the joint is
 
-    (S - K)^T F + (armature + W) a = tau + b
+    (S^T - K) F + (armature + W) a = tau + b
 
-The algorithm is Featherstone's, with S - K in place of S in the transposed factors. Its articulated inertias are not
-symmetric. The pivot of a joint, (S - K)^T P S + armature + W, is positive unless the joint jams, which means that
-friction grows faster than the force that accelerates the joint.
+The algorithm is Featherstone's, with S^T - K in place of S^T. Its articulated inertias are not symmetric. The pivot of
+a joint, (S^T - K) P S + armature + W, is positive unless the joint jams, which means that friction grows faster than
+the force that accelerates the joint.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _JointFactors(NamedTuple):
 
     P: Array  # (6, 6) articulated inertia of the body with all bodies outboard
     U: Array  # (6, d): P S
-    left: Array  # (d, 6): (S - K)^T P, zero for held velocities
+    left: Array  # (d, 6): (S^T - K) P, zero for held velocities
     D: LU  # factors of the pivot (d, d)
     free: Array  # (d,): joint force at zero acceleration, zero for held velocities
 
