@@ -227,6 +227,22 @@ def test_solids_at_rest_add_no_energy_where_their_energy_is_zero() -> None:
         assert float(row.value) < 1e-9
 
 
+def test_contact_residual_of_each_member_is_compared_with_its_own_limit() -> None:
+    """The slow member is above its limit, although its residual is below that of the fast member, which is not."""
+    speeds = np.array([[10.0, 0, 0, 0, 0, 0], [1.0, 0, 0, 0, 0, 0]])
+    start = at((0, 0, 0.1))
+    run = lw.simulate(scene(lw.Sphere(0.1), floor=lw.Plane()), start, speeds, duration=2e-3, dt=1e-3, contact="rigid")
+    assert run.report()["contact residual"].verdict == "ok"
+    motion = run.final.motion
+    solver = motion.solver._replace(residual=np.array([5e-3, 2e-3]))
+    fields = {name: getattr(run, name) for name in run.__dataclass_fields__}
+    final = run.final._replace(motion=motion._replace(solver=solver))
+    row = type(run)(**{**fields, "final": final}).report()["contact residual"]
+    assert (row.value, row.verdict) == (2e-3, "bad")
+    assert row.bound == pytest.approx(1e-3, rel=1e-2)
+    assert row.note.startswith("member 1: m/s")
+
+
 # --- falls ---
 
 

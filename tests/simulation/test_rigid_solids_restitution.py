@@ -65,6 +65,21 @@ def test_impacts_of_boxes_coins_and_capsules_add_no_energy() -> None:
     assert np.abs(run["work"] - (energy - energy[:, :1])).max() < 1e-3
 
 
+def test_impacts_of_a_sliding_box_satisfy_the_contact_conditions() -> None:
+    """Three corners of a box that slides land at 0.667 s; friction then changes the slip by more than any drift."""
+    size = (0.2, 0.1, 0.15)
+    b = lw.Builder("drop", gravity=(0, 0, -G)).surface("table", lw.Plane())
+    b.body("box", 1.0, inertia=np.array([0.1**2 + 0.15**2, 0.2**2 + 0.15**2, 0.2**2 + 0.1**2]) / 12)
+    b.joint("free", lw.Free(), "world", "box").geometry("box", lw.Box(size), role="collision")
+    m = b.collide("all", friction=0.4, restitution=0.2).build()
+    turned = [0.08859819663832731, 0.09012385804352548, 0.8782721487021962, -0.461157329528453]
+    run = lw.simulate(m, [0, 0, 0.8448002377821602, *turned], duration=0.8, dt=1e-3, contact="rigid").check()
+    row = run.report()["contact residual"]
+    assert row.verdict == "ok"
+    assert float(row.value) < 2e-4  # m/s; 1e-4 of the speeds
+    assert np.abs(run.v[-1]).max() < 1e-9
+
+
 @pytest.mark.slow
 def test_oblique_impact_of_a_rod_adds_no_energy() -> None:
     """Newton's law of restitution alone would add energy (Kane 1984)."""

@@ -23,6 +23,9 @@ SETTLED = 1e-12  # speed by which a pair of solids may violate its conditions, r
 # Factor of SETTLED after a whole schedule of iterations: separation speeds of redundant points contradict each other by
 # their errors
 SETTLED_LATE = 1e3
+# As SETTLED, largest tolerance for drifts of points, which may contradict each other. The drift of a sliding point is
+# half the change of its slip velocity, which may be as large as the speeds
+SETTLED_DRIFTING = 1e-4
 SETTLED_ROUND_OFF = 1e-14  # as SETTLED, relative to the largest speed of a body
 SETTLED_FIRST_PASS = 1e-10  # as SETTLED, for the first of two passes over points, which finds the points that stick
 # As SETTLED, for all passes over solids but the last one, which only predict the velocities from which the motion of

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.contact_tolerances import SETTLED, SETTLED_LATE, SETTLED_ROUND_OFF
+from linkwork.algorithms.contact_tolerances import SETTLED, SETTLED_DRIFTING, SETTLED_LATE, SETTLED_ROUND_OFF
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
@@ -21,7 +21,7 @@ from linkwork.algorithms.solid_contact.newton_iteration import END, Matrix, newt
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairCompliance, PairConditions, PairFrame, violations
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
 from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
+from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
@@ -67,11 +67,9 @@ def solve_pairs(
     q = np.zeros(0) if other_guess is None else other_guess
     problem = ContactProblem(pairs, equations, others, pairs.responses.velocity_rows(free), [])
     wrenches, none, speeds = _look_at_guess(problem, guess)
-    enough = (
-        maximum(speeds.conditions, others.fastest(free)) * accuracy.settled
-        + speeds.bodies * SETTLED_ROUND_OFF
-        + TINY_SIZE
-    )
+    fastest = maximum(speeds.conditions, others.fastest(free))
+    enough = fastest * accuracy.settled + speeds.bodies * SETTLED_ROUND_OFF + TINY_SIZE
+    drifting = minimum(speeds.drifts, fastest * SETTLED_DRIFTING)
     problem = problem._replace(scales=others.scales(free, pairs.weights, accuracy.settled, enough))
     none = none.joined(others.violations(np.zeros(others.count), others.speeds(problem.free), problem.scales))
     v = problem.after(others.add_wrenches(q, wrenches))
@@ -79,9 +77,9 @@ def solve_pairs(
     first = _better_guess(problem, Guess(guess, q, v, u, violation), none)
     same = (changed == 0.0) & (violation.largest <= none.largest)
     matrix = matrix._replace(fits=where(same, matrix.fits, 0.0))
-    p, q, rows, left, iterations, matrix = newton_impulses(problem, first, enough, speeds.drifts, matrix)
+    p, q, rows, left, iterations, matrix = newton_impulses(problem, first, enough, drifting, matrix)
     loose = enough * where(iterations >= END, SETTLED_LATE, 1.0)
-    enough = where(left > enough, maximum(loose, speeds.drifts), enough)
+    enough = where(left > enough, maximum(loose, drifting), enough)
 
     p = with_least_norm(pairs, p, rows, accuracy.least_norm | (accuracy.last & (iterations > 0.0)))
     v = pairs.responses.after_wrenches(free, problem.wrenches(p, q))

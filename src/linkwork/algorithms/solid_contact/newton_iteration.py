@@ -68,7 +68,7 @@ SCHEDULE = np.array(
     ]
 )  # fmt: skip
 AGAIN, DESCENT, END = 12.0, 36.0, 60.0  # rows: first repeated row, first row that must reduce violations, end
-LATE = 12.0  # iterations after which the largest drift is the tolerance, because drifts may contradict each other
+LATE = 12.0  # iterations after which `drifting` is the least tolerance, because drifts may contradict each other
 LEAST, MOST = 1.0, 1e8  # limits of an adapted R, without unit as in SCHEDULE
 # Factors of R after an iteration that reduced the violation to below 1 %, below 10 %, below 100 %, or did not reduce it
 FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
@@ -175,7 +175,8 @@ def newton_impulses(
 
     `guess` is returned if its violation is at most the tolerance `enough` [m/s]. The first iteration uses `matrix` if
     it fits. The drifts of redundant points that begin to stick can contradict each other, so that no impulses satisfy
-    all conditions. Therefore, after LATE iterations, the tolerance is at least the largest drift, `drifting` [m/s].
+    all conditions. Therefore, after LATE iterations, the tolerance is at least `drifting` [m/s], the largest drift with
+    an upper limit.
     """
     pairs = problem.pairs
 
