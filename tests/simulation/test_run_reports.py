@@ -51,6 +51,7 @@ def test_runs_with_too_large_steps_fail_the_report(method: str, dt: float) -> No
     report = swing(method, dt, 10.0).report()
     assert not report.passed
     assert "energy balance" in report.failures
+    assert report["energy balance"].note.endswith("use a smaller dt")
     assert " failed: " in report.summary
 
 

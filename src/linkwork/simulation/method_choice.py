@@ -31,6 +31,7 @@ FINE_RIGID = 0.1  # product of step and fastest rate with rigid contacts: impact
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
 LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # by method: longest step [s] that is chosen
 LONG = 0.01  # longest step [s] that is chosen for other methods
+LONG_FRICTION = 1e-3  # longest step [s] that "auto" chooses if joints have dry friction, which may act only briefly
 STIFF = 2000.0  # fastest rate [1/s] above which an implicit method is chosen
 SAMPLES = 1000  # default number of samples of adaptive methods
 NUDGE = 1e-6  # [rad, m, rad/s, m/s] step of difference quotients
@@ -81,13 +82,10 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "no degrees of freedom, or an empty batch")
     if problem.compliant:
         return _for_contacts(problem, wanted)
-    if method == "auto" and friction_count(problem.mechanism):
-        reach = LONGEST["midpoint"]
-        return Choice("midpoint", dt or _round_step(reach, problem, duration), "joints have dry friction")
     loops, start = loop_rows(problem), problem.member(problem.first)[0]
     rate = fastest_rate(problem, derivative, start, loops)
     first = _for_rate(problem, wanted, rate, "at the start")
-    if dt is not None:
+    if dt is not None or first.method == "midpoint":  # the step of "midpoint" does not depend on the rate
         return first
     # The motion may become faster during the run: estimate the fastest rate from a trial run
     states = [state for state in trial(first) if np.isfinite(state.q).all() and np.isfinite(state.v).all()]
@@ -127,7 +125,8 @@ def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choic
         method = "midpoint" if stiff else "rk4"
         why += ": stiff" if stiff else ": not stiff"
     if dt is None:
-        longest = LONGEST.get(method, LONG)
+        brief = wanted.method == "auto" and friction_count(problem.mechanism) > 0
+        longest = LONGEST.get(method, LONG_FRICTION if brief else LONG)
         fine = FINE_RIGID if problem.rigid else FINE[min(method_of_order(method, order).order, 4)]
         reach = longest if method == "midpoint" else min(longest, fine / max(rate, 1e-9))
         dt = _round_step(reach, problem, duration)

@@ -26,7 +26,7 @@ from linkwork.simulation.results.report_joint_limits import velocity_and_effort_
 from linkwork.simulation.results.report_momenta import momenta
 from linkwork.simulation.results.report_passive_elements import passive_elements
 from linkwork.simulation.results.report_penetration import penetration
-from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
+from linkwork.simulation.results.report_rows import FAILED, Report, Row, checked, member_name, verdict
 from linkwork.simulation.results.report_solids import solids
 from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
@@ -126,7 +126,10 @@ def _energy(run: RunData) -> Row:
         reason = "q, v and work were not all recorded"
         return Row(name, "unknown", note=reason, not_checked=reason)
     error, scale = balance(run.once(run_energies), run["work"])
-    return checked(run, name, relative(error, scale), "|E(t) - E(0) - work|, relative to the energy exchanged")
+    row = checked(run, name, relative(error, scale), "|E(t) - E(0) - work|, relative to the energy exchanged")
+    if row.verdict != FAILED:
+        return row
+    return row._replace(note=f"{row.note}; use a smaller {'dt' if run.settings.rtol is None else 'rtol'}")
 
 
 def _quaternions(run: RunData) -> Row:

@@ -14,6 +14,7 @@ import numpy as np
 from linkwork.simulation.results.report_rows import PASSED, WARNING, Row, member_name
 from linkwork.simulation.results.report_tolerances import LEAST_MOVING, LEAST_VARIATION, RESOLUTION
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.state_series import friction_names
 from linkwork.spatial.scalar import Array
 
 
@@ -22,10 +23,10 @@ def step_resolution(run: RunData) -> Iterator[Row]:
     steps.
 
     There is no row for adaptive methods, nor for runs with contacts, switches and other events, because no step size
-    resolves velocity jumps.
+    resolves velocity jumps. When dry friction stops a joint or the joint begins to slip, there is no velocity jump.
     """
     name, order = "step resolution", run.settings.order
-    if order is None or run.mechanism.touches or run.events or "v" not in run.recorded:
+    if order is None or run.mechanism.touches or _velocities_change_suddenly(run) or "v" not in run.recorded:
         return
     if run.settings.every > 1:
         reason = "only some steps were recorded; use every=1"
@@ -40,6 +41,12 @@ def step_resolution(run: RunData) -> Iterator[Row]:
     if value > bound:
         note += f"; coarse for a method of order {order}: use a smaller dt, or report(compare=True)"
     yield Row(name, value, bound, PASSED if value <= bound else WARNING, note)
+
+
+def _velocities_change_suddenly(run: RunData) -> bool:
+    """Return whether a run has events with velocity jumps: any events except stops and starts of joint slip."""
+    smooth = {f"{name} {what}" for name in friction_names(run.mechanism) for what in ("slips", "holds")}
+    return any(event.impulse or event.what not in smooth for event in run.events)
 
 
 def variation_per_step(v: Array) -> Array:
