@@ -65,7 +65,8 @@ class KnownChunks:
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """Return the length of the known chunk with which the sequence from index `start` begins; 0 if none."""
+        """Return the number of operations of the known chunk with which the sequence from index `start` begins; else 0.
+        """
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 

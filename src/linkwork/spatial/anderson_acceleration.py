@@ -27,8 +27,8 @@ class AndersonIteration(NamedTuple):
     `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
     move of the last iteration (result minus start), scaled so that its entries are comparable. `ends` (DEPTH, k) and
     `moves` (DEPTH, j) are the changes of `end` and `move` from one iteration to the next, latest last. `residual` is
-    the residual after the last iteration. `is_combination` is 1 if `start` is a combination of results, and 0 if it is
-    the last result.
+    the residual that the caller gave for the last iteration. `is_combination` is 1 if `start` is a combination of
+    results, and 0 if it is the last result.
 
     An iteration that does not converge may cycle. The caller therefore has two modes of iteration, and `iterations`,
     the number of iterations so far (0 again after two cycles), selects one: first QUICK iterations in the quick mode,

@@ -42,7 +42,7 @@ class FreeRotation(NamedTuple):
         return FreeRotation(inertia, ldlt(inertia).solve(np.eye(3)))
 
     def acceleration(self, w: Array) -> Array:
-        """Return the angular acceleration (3,) [rad/s^2] at the angular velocity w (3,), by Euler's equations."""
+        """Return the angular acceleration (3,) [rad/s^2] at the angular velocity w (3,) [rad/s], both in body axes."""
         return -(self.inverse @ cross(w, self.inertia @ w))
 
     def step(self, w: Array, h: Number) -> tuple[Array, Array]:

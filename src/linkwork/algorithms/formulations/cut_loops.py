@@ -47,7 +47,7 @@ class CutLoop(NamedTuple):
 def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: LinearFriction) -> list[CutLoop]:
     """Return all loops of a tree, cut at their loop joints.
 
-    `motions` are the motions of all bodies, and `friction` is the friction of joints and loops.
+    `motions` are the motions of all bodies, by body number, and `friction` is the friction of joints and loops.
     """
     none, found = np.zeros(6), []
     for one in mechanism.frame_constraints:

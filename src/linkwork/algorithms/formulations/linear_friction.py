@@ -17,7 +17,8 @@ from linkwork.spatial.scalar import Array
 class LoopFriction(NamedTuple):
     """Friction in a loop joint: its wrench is `coupling` (6, 6) times the constraint wrench, plus `constant` (6,).
 
-    Both wrenches [N, N m] act on the loop's second body at its loop frame, in the axes of this frame.
+    The entries of `coupling` are friction coefficients, where needed times lengths [m]. Both wrenches [N, N m] act on
+    the loop's second body at its loop frame, in the axes of this frame.
     """
 
     coupling: Array
@@ -42,7 +43,9 @@ class LinearFriction:
     loops: Mapping[str, LoopFriction] = field(default_factory=dict)
 
     def of(self, name: str, freedoms: int) -> tuple[Array, Array]:
-        """Return the coupling (d, 6) and the constant (d,) [N m, N] of the joint `name`, which has d freedoms."""
+        """Return the friction coefficients `coupling` (d, 6) and the constant friction (d,) [N m, N] of the joint
+        `name`. The joint has d freedoms, the number `freedoms`. See the class for `coupling`.
+        """
         coupling = self.coupling.get(name, np.zeros((freedoms, 6)))
         constant = self.constant.get(name, np.zeros(freedoms))
         return (
@@ -60,7 +63,7 @@ class LinearFriction:
 
     @property
     def depends_on_load(self) -> bool:
-        """Whether any coupling is not zero."""
+        """Whether any friction coefficient (`coupling`) of a joint or loop is not zero."""
         loops = [one.coupling for one in self.loops.values()]
         return any(np.any(coupling) for coupling in (*self.coupling.values(), *loops))
 
