@@ -65,8 +65,7 @@ class KnownChunks:
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """Return the number of operations of the known chunk with which the sequence from index `start` begins; else 0.
-        """
+        """Return the number of operations of the known chunk that begins at index `start`; 0 if none does."""
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 

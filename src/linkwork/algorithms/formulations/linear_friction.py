@@ -43,8 +43,9 @@ class LinearFriction:
     loops: Mapping[str, LoopFriction] = field(default_factory=dict)
 
     def of(self, name: str, freedoms: int) -> tuple[Array, Array]:
-        """Return the friction coefficients `coupling` (d, 6) and the constant friction (d,) [N m, N] of the joint
-        `name`. The joint has d freedoms, the number `freedoms`. See the class for `coupling`.
+        """Return the friction coefficients (d, 6) and the constant friction (d,) [N m, N] of the joint `name`.
+
+        The joint has d freedoms, given as `freedoms`. The coefficients are those of `coupling`; see the class.
         """
         coupling = self.coupling.get(name, np.zeros((freedoms, 6)))
         constant = self.constant.get(name, np.zeros(freedoms))
