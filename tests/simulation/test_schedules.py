@@ -225,3 +225,18 @@ def test_a_simulator_only_locks_and_unlocks_joints() -> None:
                 getattr(sim, verb)("first shaft")
         sim.lock("first shaft")
     sim.unlock("first shaft")
+
+
+def test_entries_outside_the_run_are_refused() -> None:
+    m, options = lw.example("clutched_flywheels"), {"dt": 0.01, "method": "rk4"}
+    with pytest.raises(
+        lw.LinkworkError, match=r"entry 1 .*engage clutch\) at 0.3 s is after the end .* from 0 s to 0.2 s$"
+    ):
+        lw.simulate(m, duration=0.2, schedule=[(0.1, "release", "clutch"), (0.3, "engage", "clutch")], **options)
+    first = lw.simulate(m, duration=0.2, schedule=[(0.1, "engage", "clutch"), (0.2, "release", "clutch")], **options)
+    with pytest.raises(
+        lw.LinkworkError, match=r"entry 0 .* at 0.05 s is before the start .* from 0.2 s to 0.4 s; times"
+    ):
+        lw.simulate(m, first, duration=0.2, schedule=[(0.05, "engage", "clutch")])
+    again = [(0.1, "engage", "clutch"), (0.2, "release", "clutch"), (0.4, "engage", "clutch")]
+    assert [event.time for event in lw.simulate(m, first, duration=0.2, schedule=again).events] == pytest.approx([0.4])

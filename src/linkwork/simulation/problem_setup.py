@@ -23,6 +23,7 @@ from linkwork.simulation.effort_limits import acting_effort_limits
 from linkwork.simulation.events.event_log import LINES, LINES_PER_JOINT
 from linkwork.simulation.events.guards import OneShot, self_switched_modes
 from linkwork.simulation.events.schedule import (
+    Interval,
     Switch,
     check_times,
     entries_of,
@@ -70,7 +71,7 @@ class Setup(NamedTuple):
     """The unchecked arguments of `simulate` or `Simulator`, under the names of `simulate`.
 
     `continued` is the run to continue, if q0 is a run. `commands` are the names of the parameters that the controller
-    switches.
+    switches. `interval` is that of the times of the schedule, or None if they are not checked.
     """
 
     mechanism: Mechanism
@@ -90,6 +91,7 @@ class Setup(NamedTuple):
     continued: Continuation | None = None
     commands: tuple[str, ...] = ()
     clip_effort: bool = False
+    interval: Interval | None = None
 
 
 class Switches(NamedTuple):
@@ -136,7 +138,7 @@ def problem_of(setup: Setup) -> Problem:
     gains, wrenches = _gains(setup, given)
     control, sampler, sampling = _controllers(setup.controller, list(gains))
     arrays = _arrays(m, setup, given, gains, _first_memory(sampler, setup))
-    timeline = check_times(switches.timeline, arrays.batch)
+    timeline = check_times(switches.timeline, arrays.batch, setup.interval)
     if setup.continued is not None:
         run = setup.continued
         timeline = tuple(not_again(switch, run.final.step * run.dt, run.dt, run.events) for switch in timeline)

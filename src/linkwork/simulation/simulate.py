@@ -18,7 +18,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_anchors_at_start import with_anchors_at_start
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_for_contacts, refuse_unsuitable_method
-from linkwork.simulation.events.schedule import Schedule, entries_of
+from linkwork.simulation.events.schedule import Interval, Schedule, entries_of
 from linkwork.simulation.method_choice import ADAPTIVE, Choice, Wanted, chosen
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
@@ -258,7 +258,10 @@ def simulate(
         continued=None if run is None else _continuation(run),
         clip_effort=clip_effort,
     )
-    return _simulated(setup, how if run is None else how.continuing(run), Recording(record, every), progress)
+    how = how if run is None else how.continuing(run)
+    begin, events = (0.0, ()) if setup.continued is None else (setup.continued.end, setup.continued.events)
+    setup = setup._replace(interval=Interval(begin, begin + how.duration, how.dt or 0.0, events))
+    return _simulated(setup, how, Recording(record, every), progress)
 
 
 def _continuation(run: Run) -> Continuation:
@@ -412,4 +415,4 @@ def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> 
     # call the controller as often as in the first run, which called it once per step
     if problem.sampling is not None and problem.sampling.rate is None:
         setup = setup._replace(controller=replace(problem.sampling, rate=1.0 / made.dt))
-    return _simulated(setup._replace(dt=how.dt), how, Recording(("q", "v"), every), progress=False)
+    return _simulated(setup._replace(dt=how.dt, interval=None), how, Recording(("q", "v"), every), progress=False)

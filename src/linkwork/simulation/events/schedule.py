@@ -16,6 +16,7 @@ from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import OneShot
 from linkwork.simulation.events.slip import row_speeds
+from linkwork.simulation.methods.method_tolerances import WHOLE_STEPS
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING
 from linkwork.simulation.user_functions import StateFunction
@@ -55,6 +56,15 @@ class Switch(NamedTuple):
     def applied(self, now: Value) -> Value:
         """Return the value of the parameter after the switch; `now` is its value before the switch."""
         return -now if self.value is None else self.value
+
+
+class Interval(NamedTuple):
+    """The interval of a run: `begin`, `end` and step `dt` [s] (0: unknown), and the `events` of the continued run."""
+
+    begin: float
+    end: float
+    dt: float
+    events: Sequence[Event]
 
 
 def verbs() -> dict[str, dict[str, Change]]:
@@ -155,9 +165,9 @@ def _kinds_to_list(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
     return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 
 
-def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
+def check_times(switches: Sequence[Switch], batch: Shape, interval: Interval | None = None) -> tuple[Switch, ...]:
     """Return the switches with their times as arrays (*batch,); raise a LinkworkError if the times decrease from one
-    entry to the next, or do not have the shape of the `batch`.
+    entry to the next, are outside the `interval` of the run, or do not have the shape of the `batch`.
 
     Entries with guards have no time, and may be anywhere in the schedule.
     """
@@ -174,9 +184,32 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
             raise LinkworkError(
                 f"{switch.entry} ({switch.what}) is earlier than the entry before it; sort the entries by time"
             )
+        if interval is not None:
+            _refuse_outside(switch, when, interval)
         found.append(switch._replace(when=when))
         last = when
     return tuple(found)
+
+
+def _refuse_outside(switch: Switch, times: Array, interval: Interval) -> None:
+    """Raise a LinkworkError if a switch, at `times` (*batch,) [s], is outside the `interval` of the run in all members.
+
+    Half a step beyond either end counts as inside. A continued run may repeat entries that the first run made.
+    """
+    begin, end, dt, events = interval
+    reach = 0.5 * dt + WHOLE_STEPS * end
+    late = times > end + reach
+    if not times.size or not (late | (times < begin - reach)).all():
+        return
+    if any(one.what.split(" (")[0] == switch.what and (abs(times - one.time) <= reach).any() for one in events):
+        return
+    first = float(times.flat[0])
+    absolute = "; times in continued runs count from the start of the first run" if begin > 0.0 else ""
+    place = "after the end" if late.flat[0] else "before the start"
+    raise LinkworkError(
+        f"{switch.entry} ({switch.what}) at {first:g} s is {place} of the run, which is from {begin:g} s to "
+        f"{end:g} s{absolute}"
+    )
 
 
 def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) -> Switch:
