@@ -240,3 +240,36 @@ def test_entries_outside_the_run_are_refused() -> None:
         lw.simulate(m, first, duration=0.2, schedule=[(0.05, "engage", "clutch")])
     again = [(0.1, "engage", "clutch"), (0.2, "release", "clutch"), (0.4, "engage", "clutch")]
     assert [event.time for event in lw.simulate(m, first, duration=0.2, schedule=again).events] == pytest.approx([0.4])
+
+
+def test_the_heat_of_a_clutch_that_engages_during_the_run_follows_from_its_samples() -> None:
+    b = lw.Builder("flywheels", gravity=(0, 0, 0))
+    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
+    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
+    m = b.clutch("clutch", "a", "b", capacity=6.0).build()
+    run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=2.0, dt=0.01, method="rk4", schedule=[(0.5, "engage", "clutch")])
+    slip = run.v[:, 1] - run.v[:, 0]
+    heat = np.sum(np.abs(run["carried"][:-1, 0] * 0.5 * (slip[:-1] + slip[1:])) * np.diff(run.t))
+    assert heat == pytest.approx(15.0, rel=1e-9)
+    more = lw.simulate(m, run, duration=0.1)
+    assert more.settings.why == "as in the continued run"
+    assert "force" not in str(run.events[-1]._replace(carried=1e-50))
+    for name, reason in (
+        ("contact.force", "contacts with this series"),
+        ("friction", "has dry friction: give `fric"),
+    ):
+        with pytest.raises(lw.LinkworkError, match=reason):
+            run[name]
+    with pytest.raises(lw.LinkworkError, match=r"^entry 0 of the schedule: there is no .* 'clutsh'. Did you m"):
+        lw.simulate(m, duration=0.1, schedule=[(0.0, "engage", "clutsh")])
+    with pytest.raises(lw.LinkworkError, match=r"Builder.touch or Builder.collide"):
+        lw.simulate(m, duration=0.1, contact="rigid")
+
+
+def test_errors_and_heat_of_friction_laws() -> None:
+    b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1))
+    m = b.joint("hub", lw.Revolute(), "world", "wheel", friction=lw.Bearing(0.1, 0.02)).build()
+    with pytest.raises(lw.LinkworkError, match=r"built without mu_static: give mu_static in its friction law"):
+        m.with_parameters({"hub.mu_static": 0.2})
+    heat = lw.simulate(m, duration=0.01, dt=0.01)["friction.heat"]
+    assert not np.signbit(heat[0]).any()

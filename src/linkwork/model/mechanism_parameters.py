@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.errors import NameNotFound, unknown_name
 from linkwork.model.elements.contradicting_couplings import contradictions
 from linkwork.model.elements.element import Element
+from linkwork.model.friction.friction_law import FrictionLaw
 from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.parameter_substitution import varied
 from linkwork.model.parameter_value_checks import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
@@ -84,12 +85,16 @@ class ParameterViews:
         same = [one for one in self.all_elements if one.name == owner]
         known = [one for one in same if key in one.definitions()]
         fixed = [one for one in known if one.definitions()[key].parameter]
+        parts = [part for one in same for part in vars(one).values() if isinstance(part, FrictionLaw)]
+        without = any(hasattr(part, key) for part in parts)
         hint = ""
-        if fixed:
+        if without:
+            hint = f" The friction law of {owner!r} was built without {key}: give {key} in its friction law."
+        elif fixed:
             hint = f" The {key} of {fixed[0].label} is infinite and cannot vary; build it with a finite value."
         elif known:
             hint = f" The {key} of {known[0].label} cannot vary; build a mechanism for each value."
-        return unknown_name("parameter", name, self.parameters, hint, similar=not known)
+        return unknown_name("parameter", name, self.parameters, hint, similar=not (known or without))
 
     def check_parameter(self, name: str, values: Array) -> None:
         """Raise an error unless all `values` of the parameter `name` are valid.

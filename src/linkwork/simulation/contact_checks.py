@@ -76,7 +76,9 @@ def refuse_unsuitable_method(problem: Problem, method: str, adaptive: bool, loca
     """
     families = contact_families(problem.mechanism)
     if problem.rigid and not families:
-        raise LinkworkError("contact='rigid' needs a mechanism with contacts; add them with Builder.touch")
+        raise LinkworkError(
+            "contact='rigid' needs a mechanism with contacts; add them with Builder.touch or Builder.collide"
+        )
     for family in families:
         family.refuse(problem, method, adaptive, locate)
 

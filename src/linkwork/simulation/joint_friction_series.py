@@ -21,7 +21,7 @@ from linkwork.simulation.loop_friction import loop_sites, loop_slip_rows
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state_series import by_velocity, velocities
 from linkwork.simulation.work_ledger import SIZE
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, where
 
 if TYPE_CHECKING:
     from linkwork.simulation.results.run_data import RunData
@@ -75,7 +75,7 @@ def _heat(now: Sample) -> Array:
     """Return the heat [J] of dry friction since the start of the run: of each joint, 0 without friction, then of each
     loop with friction.
     """
-    return _by_joint(now.mechanism, [-work for work in now.state.motion.ledger[SIZE:]])
+    return _by_joint(now.mechanism, [where(work == 0.0, 0.0, -work) for work in now.state.motion.ledger[SIZE:]])
 
 
 def _joints(facts: RunFacts) -> tuple[Axis, ...]:

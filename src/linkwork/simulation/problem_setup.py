@@ -23,7 +23,7 @@ from linkwork.simulation.effort_limits import acting_effort_limits
 from linkwork.simulation.events.event_log import LINES, LINES_PER_JOINT
 from linkwork.simulation.events.guards import OneShot, self_switched_modes
 from linkwork.simulation.events.schedule import (
-    Interval,
+    RunInterval,
     Switch,
     check_times,
     entries_of,
@@ -91,7 +91,7 @@ class Setup(NamedTuple):
     continued: Continuation | None = None
     commands: tuple[str, ...] = ()
     clip_effort: bool = False
-    interval: Interval | None = None
+    interval: RunInterval | None = None
 
 
 class Switches(NamedTuple):

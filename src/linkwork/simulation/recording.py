@@ -12,7 +12,7 @@ from linkwork.compiler import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.method_choice import Choice
-from linkwork.simulation.series import RunFacts, Series, find, recordable
+from linkwork.simulation.series import RunFacts, Series, find, recordable, why_absent
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.step_proposals import in_few_digits, is_whole, proposed_step
 from linkwork.spatial.scalar import Array
@@ -136,7 +136,7 @@ def _why_not(name: str, facts: RunFacts) -> str:
     if series is None:
         return ""
     if series.derive is None:
-        return " This mechanism or run has no such series."
+        return why_absent(facts, series)
     return f" {name!r} is not recorded: run[{name!r}] computes it after the run from {', '.join(series.needed(facts))}."
 
 

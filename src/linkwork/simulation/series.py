@@ -21,6 +21,7 @@ from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.contact_series import CONTACT_SERIES
 from linkwork.simulation.derived_series import DERIVED_SERIES
+from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.joint_friction_series import FRICTION_SERIES
 from linkwork.simulation.series_definition import Axis, Family, Label, RunFacts, Sample, Series
 from linkwork.simulation.state_series import LOAD_SERIES, STATE_SERIES
@@ -86,6 +87,17 @@ def find(facts: RunFacts, name: str) -> Series | None:
         return one
     families = (one for one in SERIES.values() if isinstance(one, Family))
     return next((family.of(name) for family in families if name in family.members(facts)), None)
+
+
+def why_absent(facts: RunFacts, series: Series) -> str:
+    """Return the reason why a run does not have a recorded series, for an error message."""
+    if series.exists(facts):
+        return f" The run did not record {series.name!r}: add it to `record`."
+    if series.name.startswith("contact."):
+        return " The mechanism has no contacts with this series: add them with Builder.touch or Builder.collide."
+    if series.name.startswith("friction") and not friction_count(facts.mechanism):
+        return " No joint of the mechanism has dry friction: give `friction` to Builder.joint."
+    return " This mechanism or run has no such series."
 
 
 def recordable(facts: RunFacts) -> dict[str, Series]:

@@ -18,7 +18,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_anchors_at_start import with_anchors_at_start
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_for_contacts, refuse_unsuitable_method
-from linkwork.simulation.events.schedule import Interval, Schedule, entries_of
+from linkwork.simulation.events.schedule import RunInterval, Schedule, entries_of
 from linkwork.simulation.method_choice import ADAPTIVE, Choice, Wanted, chosen
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
@@ -47,7 +47,8 @@ TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison r
 class Integration(NamedTuple):
     """Arguments of `simulate` that determine how a problem is integrated, under the same names.
 
-    `required` is true if the user gave no method, and rigid contacts require the method that `method` has.
+    `required` is true if the user gave no method, and rigid contacts require the method that `method` has. `inherited`
+    is true if method and step are those of a continued run.
     """
 
     method: str
@@ -60,6 +61,7 @@ class Integration(NamedTuple):
     threads: int | None = None
     target: str = "cpu"
     required: bool = False
+    inherited: bool = False
 
     def checked(self, baumgarte: float | None) -> Integration:
         """Return a copy with numbers as floats; raise a LinkworkError that names an invalid argument.
@@ -84,6 +86,7 @@ class Integration(NamedTuple):
         auto, made = self.method == "auto", run.settings
         return self._replace(
             method=run.method if auto else self.method,
+            inherited=self.dt is None and (auto or self.method == run.method),
             order=made.order if auto and self.order is None else self.order,
             dt=made.dt if self.dt is None else self.dt,
             locate=made.locate if self.locate is None else self.locate,
@@ -260,7 +263,7 @@ def simulate(
     )
     how = how if run is None else how.continuing(run)
     begin, events = (0.0, ()) if setup.continued is None else (setup.continued.end, setup.continued.events)
-    setup = setup._replace(interval=Interval(begin, begin + how.duration, how.dt or 0.0, events))
+    setup = setup._replace(interval=RunInterval(begin, begin + how.duration, how.dt or 0.0, events))
     return _simulated(setup, how, Recording(record, every), progress)
 
 
@@ -290,6 +293,8 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
         choice = chosen(problem, derivative, Wanted(how.method, how.dt, how.order, how.duration), trial)
         if how.required and how.dt is not None:
             choice = choice._replace(why="required by rigid contacts")
+        if how.inherited:
+            choice = choice._replace(why="as in the continued run")
         check_start(problem, choice.method, choice.dt)
         if setup.continued is None:
             problem = with_anchors_at_start(problem, how.target)

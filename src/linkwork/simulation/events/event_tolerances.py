@@ -17,4 +17,5 @@ PULLING_IMPULSE = 1e-9  # pulling impulse of a ratchet that counts as zero, rela
 
 # --- texts of events ---
 SMALLEST_ENERGY = 1e-12  # [J] smaller energies are not in the text
+SMALLEST_FORCE = 1e-12  # [N or N m] smaller forces, such as those of joints at rest, are not in the text
 SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are not in the text

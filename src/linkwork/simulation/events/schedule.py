@@ -58,7 +58,7 @@ class Switch(NamedTuple):
         return -now if self.value is None else self.value
 
 
-class Interval(NamedTuple):
+class RunInterval(NamedTuple):
     """The interval of a run: `begin`, `end` and step `dt` [s] (0: unknown), and the `events` of the continued run."""
 
     begin: float
@@ -127,7 +127,8 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
             *(kinds()[section].what for section in _kinds_to_list(mechanism, rules)),
             *(["joint"] if locks else []),
         ]
-        raise unknown_name(" or ".join(words), name, list(dict.fromkeys(names)), _verbs_hint(mechanism, verb, name))
+        valid, hint = list(dict.fromkeys(names)), _verbs_hint(mechanism, verb, name)
+        raise NameNotFound(f"{where_}: {unknown_name(' or '.join(words), name, valid, hint)}")
     parameter, value = rules[section]
     if locks and name in mechanism.joints and (other := owners[section][name].joint) != name:
         what = kinds()[section].what
@@ -165,7 +166,7 @@ def _kinds_to_list(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
     return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 
 
-def check_times(switches: Sequence[Switch], batch: Shape, interval: Interval | None = None) -> tuple[Switch, ...]:
+def check_times(switches: Sequence[Switch], batch: Shape, interval: RunInterval | None = None) -> tuple[Switch, ...]:
     """Return the switches with their times as arrays (*batch,); raise a LinkworkError if the times decrease from one
     entry to the next, are outside the `interval` of the run, or do not have the shape of the `batch`.
 
@@ -191,7 +192,7 @@ def check_times(switches: Sequence[Switch], batch: Shape, interval: Interval | N
     return tuple(found)
 
 
-def _refuse_outside(switch: Switch, times: Array, interval: Interval) -> None:
+def _refuse_outside(switch: Switch, times: Array, interval: RunInterval) -> None:
     """Raise a LinkworkError if a switch, at `times` (*batch,) [s], is outside the `interval` of the run in all members.
 
     Half a step beyond either end counts as inside. A continued run may repeat entries that the first run made.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import NamedTuple
 
+from linkwork.simulation.events.event_tolerances import SMALLEST_FORCE
+
 FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = "finished", "event", "not converged", "non-finite", "stopped"
 JAMMED = "jammed"  # the friction of a joint has no unique solution
 KINDS = (FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED, JAMMED)
@@ -49,5 +51,6 @@ class Event(NamedTuple):
 
     def __str__(self) -> str:
         who = f", member {', '.join(map(str, self.member))}" if self.member else ""
-        more = [f"{name} {x:.6g}" for name, x in (("impulse", self.impulse), ("force", self.carried)) if x]
+        force = self.carried if abs(self.carried) > SMALLEST_FORCE else 0.0
+        more = [f"{name} {x:.6g}" for name, x in (("impulse", self.impulse), ("force", force)) if x]
         return "; ".join([f"at {self.time:.6g} s{who}: {self.what}", *more])

@@ -17,7 +17,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.methods.method_registry import RIGID
 from linkwork.simulation.results.outcomes import Event
-from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
+from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing, why_absent
 from linkwork.simulation.state import MemberState
 from linkwork.simulation.work_ledger import summed_entries
 from linkwork.spatial.scalar import Array
@@ -171,7 +171,9 @@ class RunData:
         absent = [] if series is None else missing(self.facts, series, self.recorded)
         if series is None or series.derive is None or absent or not series.exists(self.facts):
             hint = f" It needs {', '.join(absent)}, which the run did not record: add it to `record`." if absent else ""
-            raise unknown_name("series", name, self, hint)
+            if series is not None and not absent:
+                hint = why_absent(self.facts, series)
+            raise unknown_name("series", name, self, hint, similar=series is None)
         refuse_large_series(self, [name])
         return series.derive(self)  # type: ignore[arg-type]  # a Run
 
