@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.algorithms.compliant_contact import APART
 
 G = 9.81
 
@@ -165,3 +166,28 @@ def test_integration_methods_that_cannot_simulate_solids_are_refused() -> None:
             lw.simulate(m, [0, 0, 0.5, 1, 0, 0, 0], duration=0.1, method=method)
     with pytest.raises(lw.LinkworkError, match="collision 'all' has no stiffness"):
         lw.simulate(stack(1), [0, 0, 0.5, 1, 0, 0, 0], duration=0.1)
+
+
+def test_points_of_a_touching_pair_that_are_apart_do_not_slip() -> None:
+    """A tilted box that slides on two lower corners: its two upper corners move too, but do not touch."""
+    b = lw.Builder("tilted").geometry("world", lw.Plane(), name="floor", role="collision")
+    b.body("box", 1.0, inertia=np.full(3, 0.1)).joint("free", lw.Free(), "world", "box")
+    b.geometry("box", lw.Box((0.2, 0.2, 0.2)), name="sides", role="collision")
+    m = b.collide("contacts", stiffness=1e4, friction=0.5).build()
+    tilt, height = 0.05, 0.1 * (np.cos(0.05) + np.sin(0.05)) - 1e-4
+    q0 = [0.0, 0.0, height, np.cos(tilt / 2), 0.0, np.sin(tilt / 2), 0.0]
+    run = lw.simulate(
+        m,
+        q0,
+        [1.0, 0, 0, 0, 0, 0],
+        duration=1e-3,
+        dt=1e-4,
+        method="rk4",
+        record=("q", "v", "contact.state", "contact.slip"),
+        progress=False,
+    )
+    apart, slips = run["contact.state"][1:] == APART, run["contact.slip"][1:]  # at the start, all are still apart
+    assert apart.any()
+    assert not apart.all()
+    assert not slips[apart].any()
+    assert slips[~apart].any(axis=-1).all()

@@ -153,9 +153,11 @@ def point_force(
     hard, drag = force_law.tangential_stiffness, force_law.tangential_damping
     static, dynamic = where(number == SLIDING, force_law.friction[1], force_law.friction[0]), force_law.friction[1]
     along, s, slides = _spring_with_slider(before, slip, hard, drag, (static * pressed, dynamic * pressed), elapsed)
-    after = where(distance < 0.0, where(slides, SLIDING, STICKING), APART)
+    touches = distance < 0.0
+    after = where(touches, where(slides, SLIDING, STICKING), APART)
     energy = energy + 0.5 * hard * dot(s, s)
-    return PointForce(after, normal * pressed + along, s, where(distance < 0.0, energy, 0.0), slip)
+    slip = where(touches, slip, np.zeros(3))
+    return PointForce(after, normal * pressed + along, s, where(touches, energy, 0.0), slip)
 
 
 def with_torque(
