@@ -382,8 +382,8 @@ def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> R
         runner.now = runner.now._replace(status=np.where(status == RUNNING, STOPPED, status))
     except Exception as failure:
         if runner.storage.samples:
-            # type: ignore[attr-defined]
-            failure.run = _run(runner, settings, time.perf_counter() - building_seconds() - begin)
+            wall = time.perf_counter() - building_seconds() - begin
+            failure.run = _run(runner, settings, wall)  # type: ignore[attr-defined]
             failure.add_note("the samples computed so far are in the attribute `run` of this exception")
         raise
     return _run(runner, settings, time.perf_counter() - building_seconds() - begin)
