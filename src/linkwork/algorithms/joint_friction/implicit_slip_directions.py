@@ -90,12 +90,12 @@ def implicit_directions(
     ) -> tuple[tuple[Any, ...], Any]:
         old = LinearStep(Answer(*state[2:]), state[0], state[1])
         K, b = _linear(limits, directions, old)
-        W, offset = np.zeros((count, count), dtype=object), list(b)
-        K = list(K)
+        linear = _LinearFriction(list(K), np.zeros((count, count), dtype=object), list(b))
         for number, group in enumerate(groups):
             if group is not None:
-                _turn(group, number, directions, sizes, newton, times * scale, old, K, W, offset)
-        new = take_step(np.array(K).reshape(count, 6), np.array(offset), np.array(W.tolist()), moves)
+                _turn(group, number, directions, sizes, newton, times * scale, old, linear)
+        K, W, b = linear
+        new = take_step(np.array(K).reshape(count, 6), np.array(b), np.array(W.tolist()), moves)
         found, size, near, later, done, stiff = list(directions), list(sizes), list(newton), list(times), 0.0, 0.0
         for number, group in enumerate(groups):
             if group is None:
@@ -174,6 +174,14 @@ def _linear(limits: Sequence[ActiveLimit], directions: Array, old: LinearStep | 
     return K, np.array(b)
 
 
+class _LinearFriction(NamedTuple):
+    """Friction that is linear in loads and accelerations: K (nf, 6), W (nf, nf), b (nf,); see `linearized_response`."""
+
+    K: list[Array]
+    W: Array
+    b: list[Number]
+
+
 def _turn(
     group: _Group,
     number: int,
@@ -182,18 +190,16 @@ def _turn(
     newton: Array,
     h: Array,
     old: LinearStep,
-    K: list[Array],
-    W: Array,
-    b: list[Number],
+    friction: _LinearFriction,
 ) -> None:
-    """Write the linear friction of group number `number` to K (nf, 6), W (nf, nf) and b (nf,).
+    """Write the linear friction of group number `number` to `friction`.
 
-    See `linearized_response` for K, W and b. The friction is linearized at the step `old`, the slip `directions` (nf,)
+    The friction is linearized at the step `old`, the slip `directions` (nf,)
     and the `sizes` of the slip velocities. x is the slip velocity after the time `h`, divided by `h`. Far from the
     solution, the friction is -limit x / size; near the solution (`newton` is 1), its linearization is that of Newton's
     method.
     """
-    one = group.limit
+    one, (K, W, b) = group.limit, friction
     row, _, constant = one.linear(old.answer.loads[one.site], old.friction[one.numbers[0]])
     value = row @ old.answer.loads[one.site] + constant
     turns = group.follows > 0.5

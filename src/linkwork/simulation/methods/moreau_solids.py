@@ -76,15 +76,12 @@ def moreau_with_solids(
         conditions: RowArray,
         others: Array,
         terms: Array,
-        factors: RowArray,
-        slopes: RowArray,
-        fits: Number,
-        iterations: Number,
-        *_: Any,
+        *rest: Any,
     ) -> tuple[Any, ...]:
+        *factored, iterations = rest[: len(Matrix._fields) + 1]  # of the matrix, the iterations and the results
         conditions, terms = pass_conditions(solids, middle, k == 0, v, conditions), beside.terms(middle, k == 0, v)
         pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
-        free, matrix, last = middle.free(v), Matrix(factors, slopes, fits), k == PASSES - 1
+        free, matrix, last = middle.free(v), Matrix(*factored), k == PASSES - 1
         if bounces:
             found, conditions = solve_pairs_with_restitution(pairs, equations, middle.v, free, p, blocks, others)
             found = found._replace(p=copied(pairs, found.p, p))
