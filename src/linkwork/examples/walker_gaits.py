@@ -152,7 +152,7 @@ class Walk(NamedTuple):
             "dt": STEP,
             "method": "semi-implicit",
             "controller": controller(self.mechanism),
-            "schedule": self.schedule,
+            "schedule": [entry for entry in self.schedule if np.min(entry[0]) <= self.duration],
             "every": round(ROW / STEP),
             "gains": gains,
         }

@@ -73,7 +73,7 @@ def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Arra
 
 def of_size(name: str, value: Any, size: int) -> Array:
     """Return `value` as an array (..., size); raise a ShapeError that names the argument `name` for other shapes."""
-    numeric = isinstance(value, np.ndarray) and value.dtype in (np.float64, object)
+    numeric = isinstance(value, np.ndarray) and value.dtype in (np.float64, np.complex128, object)
     array = value if numeric else as_numbers(name, value)
     if array.shape[-1:] != (size,):
         raise ShapeError(f"{name} has shape {array.shape}, expected (..., {size})")
