@@ -14,13 +14,14 @@ from linkwork.spatial.scalar import Array
 class LoopCheck:
     """The mobility of a mechanism with constraints at one position.
 
-    `mobility` is the number of independent velocities, and `rank` the number of independent rows among the `nc`
-    constraint rows: those of all closed loops and engaged velocity constraints. `redundant` maps the name of each loop
-    to the number of its rows that depend on rows of earlier loops; `repeating` has this number for engaged velocity
-    constraints, by label, such as "clutch 'short'". `free` (mobility, nv) are orthonormal velocities that satisfy all
-    constraints. `singular` (k, nv) are directions among these velocities that satisfy the constraints at this position
-    only: after a small motion along such a direction, dependent rows become independent. At this position the mechanism
-    can change to another branch of motion, or cannot move in this direction at all.
+    `mobility` is the number of independent velocities. `nc` counts the constraint rows of all closed loops and engaged
+    velocity constraints, and `rank` the independent rows among them. `redundant` maps the name of each loop with
+    redundant rows to their number; such rows depend on rows of earlier constraints. `repeating` has this number for
+    velocity constraints, by label, such as "clutch 'short'". The rows of `free` (mobility, nv) are orthonormal
+    velocities that satisfy all constraints. The rows of `singular` (k, nv) are combinations of these velocities that
+    satisfy the constraints at this position only: after a small motion along such a direction, dependent rows become
+    independent. At this position the mechanism can change to another branch of motion, or cannot move in this direction
+    at all.
     """
 
     mobility: int
@@ -45,9 +46,9 @@ class LoopCheck:
 class Symmetry:
     """A rigid motion of the whole mechanism that leaves its dynamics unchanged, and its conserved momentum.
 
-    `momentum` is the name of the momentum. `twist` (6,) is [linear; angular] about the world's origin, in world axes;
-    its angular part has unit length, or its linear part for a pure translation. `through` (3,) [m] is the point on the
-    axis of the twist that is nearest to the origin.
+    `momentum` is the name of the momentum. `twist` (6,) is the rigid motion [linear; angular] about the world's origin,
+    in world axes. Its angular part has unit length; for a pure translation, its linear part has. `through` (3,) [m] is
+    the point on the axis of the twist that is nearest to the world's origin.
     """
 
     momentum: str

@@ -72,11 +72,11 @@ class Mechanism(ElementViews, ParameterViews):
     frames: Named[Frame]
     keyframes: Named[Keyframe] = NO_KEYFRAMES
     elements: Sections = field(default_factory=lambda: Sections({}))
-    # Indices of the velocities with dry friction, which stick or slip in a run; set by `simulate`
+    # Indices in v of the velocities with dry friction, which stick or slip in a run; set by `simulate`
     friction_velocities: tuple[int, ...] = ()
 
     def __getattr__(self, name: str) -> Named[Any]:
-        """Return the elements of the section `name`, such as `m.clutches`."""
+        """Return the collection of all elements of the section `name`: `m.clutches` are all clutches of m."""
         if name.startswith("_") or name not in kinds():
             known = ", ".join(kinds())
             raise AttributeError(f"a Mechanism has no attribute {name!r}; its sections of elements are: {known}")
@@ -135,7 +135,7 @@ class Mechanism(ElementViews, ParameterViews):
         return replace(self, elements=changed)
 
     def keeping(self, keep: Callable[[Constraint], bool]) -> Mechanism:
-        """Return a copy of the mechanism with only those constraints for which `keep` returns True."""
+        """Return a copy of the mechanism without the constraints (loops, clutches, ...) for which `keep` is False."""
         sections = dict.fromkeys(one.section for one in self.constraints)
         left = {
             section: self.elements[section].replaced([one for one in self.elements[section] if keep(one)])
@@ -450,7 +450,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def spread(self) -> Array:
-        """The mimic matrix G (tree.nv, nv), which maps velocities of independent joints to those of all joints."""
+        """The mimic matrix G (tree.nv, nv): G v are the velocities of all joints, mimic joints included."""
         return self.tree_velocity(np.eye(self.nv)).T
 
     # --- text ---

@@ -34,7 +34,7 @@ class ElementViews:
 
     @property
     def nh(self) -> int:
-        """The number of all constraint rows: the `nc` rows of loop closures, then those of `velocity_rows`."""
+        """The number of constraint rows: `nc` rows of loop closures, then those in `velocity_rows`."""
         return self.nc + len(self.velocity_rows)
 
     @property
@@ -69,7 +69,7 @@ class ElementViews:
 
     @cached_property
     def bounded(self) -> tuple[VelocityConstraint, ...]:
-        """The velocity constraints that can slip: clutches, brakes and ratchets with a finite capacity."""
+        """The velocity constraints that can slip: all ratchets, and clutches and brakes with a finite capacity."""
         return tuple(one for one in self.velocity_constraints if any(map(is_finite, one.capacities)))
 
     @property
@@ -142,7 +142,7 @@ class ElementViews:
 
     @property
     def contact_bodies(self) -> Iterator[tuple[str, int, int]]:
-        """For each pair that can touch, contact pairs first: its label, and the numbers of its two bodies."""
+        """Yield (label, number of one body, number of the other) for each contact pair, then for each solid pair."""
         for contact, surface in self.contact_pairs:
             yield contact.label, contact.at.body, surface.place.body
         for pair in self.solid_pairs:

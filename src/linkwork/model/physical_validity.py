@@ -60,7 +60,10 @@ _with_inertia: WeakSet[Mechanism] = WeakSet()  # mechanisms that passed the chec
 
 
 def require_inertia(mechanism: Mechanism, varying: Iterable[str] = ()) -> None:
-    """Raise a ModelError if a joint moves no inertia, unless the parameters `varying` can give it an inertia."""
+    """Raise a ModelError if a joint moves no inertia, unless a name in `varying` is an inertial parameter.
+
+    `varying` are the names of the parameters that vary in a run, such as "arm.mass".
+    """
     if mechanism in _with_inertia or any(name.rpartition(".")[2] in INERTIAL for name in varying):
         return
     raise_first(massless_faults(mechanism))
@@ -79,7 +82,8 @@ def massless_warnings(mechanism: Mechanism) -> list[Fault]:
 def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
     """Yield a fault for each joint that can move without moving any inertia.
 
-    Its acceleration would be undefined. Mimic joints are not checked, since their independent joint moves them.
+    The acceleration of such a joint would be undefined. Mimic joints are not checked, since their independent joint
+    moves them.
     """
     rng = np.random.default_rng(0)  # for a position without special alignments
     outer, tree = [body.inertia for body in mechanism.bodies], mechanism.tree
@@ -146,7 +150,7 @@ def _point_mass_inertia(body: Body) -> Array:
 
 
 def element_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Yield the faults of all elements of the built mechanism, and a fault for contradicting couplings."""
+    """Yield the faults of all elements of the built mechanism, then the faults of contradicting couplings."""
     for items in mechanism.elements.values():
         for one in items:
             yield from one.faults(mechanism)

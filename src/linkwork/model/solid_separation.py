@@ -46,7 +46,8 @@ EXTENTS: dict[str, Callable[[Any], Extent]] = {
 class Overlap(NamedTuple):
     """A solid pair whose solids overlap.
 
-    `depth` [m] is the depth of the overlap, and `size` [m] the smallest width of the thinner solid.
+    `depth` [m] is the depth of the overlap, negative for a distance; `size` [m] is the smallest width of the thinner
+    solid.
     """
 
     pair: SolidPair
@@ -55,7 +56,7 @@ class Overlap(NamedTuple):
 
 
 def body_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
-    """Return the poses of all bodies in the world, the world first, at q (nq,) [rad, m]."""
+    """Return the poses of all bodies in the world frame, the world first, at q (nq,) [rad, m, quaternions]."""
     position = mechanism.tree_position(q)
     poses = [Transform.identity()] * len(mechanism.bodies)
     for joint in mechanism.tree.joints:
@@ -64,9 +65,10 @@ def body_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
 
 
 def overlaps(mechanism: Mechanism, pairs: Sequence[SolidPair], q: Array, within: float = 0.0) -> list[Overlap]:
-    """Return the solid pairs that overlap at q (nq,) [rad, m], or whose distance is at most a fraction of their width.
+    """Return the solid pairs that overlap or nearly touch at the position q (nq,) [rad, m, quaternions].
 
-    `within` is this fraction, and the width is the smallest width of the thinner solid. Pairs with a height field or
+    Solids nearly touch if their distance is at most `within` times the smallest width of the thinner one. The `depth`
+    of such an `Overlap` is minus the distance. Pairs with a height field or
     another surface that is not convex are left out.
     """
     poses = body_poses(mechanism, q)
@@ -118,7 +120,7 @@ class _Placed:
             self.width = np.inf
 
     def extent(self, n: Array) -> Array:
-        """Return the extent (k,) [m] along directions n (k, 3) of the world."""
+        """Return the solid's extent (k,) [m] from its position along unit vectors n (k, 3) in world axes."""
         return self.own(n @ self.X.R)
 
 
@@ -144,10 +146,10 @@ def separation(a: _Placed, b: _Placed) -> float:
 
 
 def _largest_gap(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
-    """Return the largest gap [m] of solids a and b along directions n (k, 3), and its direction (3,), if it improves.
+    """Return the largest gap [m] of solids a and b along unit vectors n (k, 3) or `former` (3,), and its direction.
 
-    If the gap `best` [m] along the direction `former` (3,) is larger, return `best` and `former`. `apart` (3,) [m] is
-    the vector between the positions of the solids.
+    `best` [m] is the known gap along `former`. `apart` (3,) [m] is the vector from the position of b to that of a. All
+    vectors are in world axes; a negative gap is an overlap.
     """
     gaps = n @ apart - a.extent(-n) - b.extent(n)
     k = int(gaps.argmax())
@@ -155,7 +157,7 @@ def _largest_gap(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, fo
 
 
 def _cone(n: Array, angle: float) -> Array:
-    """Return unit vectors (k, 3) that deviate from n (3,) by at most about `angle` [rad]."""
+    """Return FINER unit vectors (k, 3), spread over the cone of half-angle about `angle` [rad] around n (3,)."""
     first = np.cross(n, AXES[int(np.argmin(abs(n)))])
     first /= np.linalg.norm(first)
     second = np.cross(n, first)

@@ -117,7 +117,7 @@ def _identity(solid: Solid) -> tuple[object, ...]:
 
 
 def _rank(solid: Solid) -> int:
-    """Return the position of a solid's shape in ORDER; uneven ground comes last."""
+    """Return the index of a solid's shape in ORDER, or the length of ORDER for uneven ground."""
     name = type(solid.shape).__name__
     return ORDER.index(name) if name in ORDER else len(ORDER)
 
@@ -127,7 +127,10 @@ def _between(known: Sequence[Solid], one: str, two: str) -> list[tuple[Solid, So
 
 
 def solid_faults(mechanism: Mechanism, collision: Collision) -> Iterator[Fault]:
-    """Yield a fault for each unknown name in a collision element, and for each mesh among its solids."""
+    """Yield a fault for each unknown name in a collision element, and for each mesh that its key `solids` selects.
+
+    If this key is empty, it selects all solids.
+    """
     known = solids(mechanism)
     valid = {name for one in known for name in one.names}
     given = [(role, name) for role in ("solids", "against") for name in getattr(collision, role)]

@@ -11,10 +11,11 @@ from linkwork.spatial.scalar import Array
 
 
 class Topology(NamedTuple):
-    """The connections of n links as integer arrays; link 0 is the reference, links and joints are numbered from 1.
+    """The connections of links 1 to n as integer arrays in the notation of the SpaceDyn paper; link 0 is the world.
 
-    `B` (n,): the parent of each link. `S` (n, n): +1 where i = B_j, -1 where i = j. `S0` (n,): 1 for children of link
-    0. `Se` (n,): 1 for terminal links.
+    Entry j of each vector belongs to link j. `B` (n,) has the parent of each link. Entry i, j of `S` (n, n) is +1 if
+    link i is the parent of link j, -1 if i = j, else 0. `S0` (n,) is 1 for children of link 0, else 0. `Se` (n,) is 1
+    for terminal links, which have no children, else 0. Arrays start with the entry of link 1.
     """
 
     B: Array
@@ -26,7 +27,7 @@ class Topology(NamedTuple):
 def topology(parents: Sequence[int]) -> Topology:
     """Return the graph matrices of a tree, by rules 2 to 5 in section 3.1 of the SpaceDyn paper.
 
-    parents[j - 1] is the parent of link j >= 1; link 0 is the reference.
+    parents[j - 1] is the number of the parent of link j >= 1; link 0 is the world, the paper's reference link.
     """
     n = len(parents)
     B = np.array(parents, dtype=int)
@@ -38,7 +39,10 @@ def topology(parents: Sequence[int]) -> Topology:
 
 
 def tree_text(labels: Sequence[str], parents: Sequence[int]) -> str:
-    """Return a drawing of a tree as text: labels[0] is the root, labels[parents[j - 1]] the parent of labels[j]."""
+    """Return a drawing of a tree as text, with one line for each node.
+
+    labels[0] is the text of the root, and parents[j - 1] the number of the parent of node j >= 1.
+    """
     children: list[list[int]] = [[] for _ in labels]
     for j, i in enumerate(parents, start=1):
         children[i].append(j)

@@ -116,9 +116,9 @@ def with_friction(method: Callable[Concatenate[B, P], B]) -> Callable[..., B]:
 
 
 def _derived(make: object) -> set[str]:
-    """Return the names of the fields that `Builder.build` computes for the element class `make`.
+    """Return the names of the fields that `Builder.build` computes for `make`, an element class or a function.
 
-    The Builder method of this class does not take these fields.
+    The Builder method of this class does not take these fields. The set is empty for a function.
     """
     if not (isinstance(make, type) and issubclass(make, Element)):
         return set()

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Actuator(Element):
     """A motor that drives one or more joints through constant ratios.
 
-    At velocities v (nv,), the motor speed is `gear` times the product of v and `row` (nv,), the ratios of all
-    velocities. `joints` names the driven joints.
+    At the velocities v (nv,), the motor speed [rad/s or m/s] is gear (row . v). `row` (nv,) has the ratio of each
+    velocity, and `joints` are the names of the driven joints.
     """
 
     what = "drive"
@@ -42,7 +42,7 @@ class Actuator(Element):
         raise self.lacks("speed")
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force [N m or N] for the control u in the state q, v, before gear ratio and losses."""
+        """Return the motor's force [N m or N] for its control u at q (nq,), v (nv,), before gear ratio and losses."""
         raise self.lacks("motor_force")
 
     def output(self, f: Number, v: Array) -> Number:

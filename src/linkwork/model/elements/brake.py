@@ -62,14 +62,14 @@ class Brake(VelocityConstraint, section="brakes"):
     def velocity_rows(self) -> Iterator[VelocityRow]:
         """The velocity constraint rows of the brake, one for each velocity of its joint.
 
-        The multiplier of a row is the force of the brake on this velocity.
+        The multiplier of a row is the force [N m or N] of the brake along the velocity of this row.
         """
         for number in range(self.size):
             yield VelocityRow(self.name, ((self.joint, number, 1.0),), self.engaged)
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the brake's multipliers, one pair per velocity: minus and plus the capacity [N m or N]."""
+        """The bounds of the brake's multipliers, (-capacity, capacity) [N m or N] for each velocity of its joint."""
         return ((-self.capacity, self.capacity),) * self.size
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:

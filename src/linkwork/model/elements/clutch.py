@@ -53,7 +53,7 @@ class Clutch(VelocityConstraint, section="clutches"):
     def velocity_rows(self) -> Iterator[VelocityRow]:
         """The velocity constraint row of the clutch: the slip velocity v_b - ratio v_a is zero.
 
-        Its multiplier is the force on joint b.
+        v_a and v_b are the velocities of the sides a and b. The multiplier is the force [N m or N] on side b.
         """
         driven = [(joint, 0, factor) for joint, factor in terms_of(self.b)]
         driving = [(joint, 0, -self.ratio * factor) for joint, factor in terms_of(self.a)]
@@ -66,7 +66,7 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the clutch's multiplier, its force on joint b: minus and plus the capacity [N m or N]."""
+        """The bounds of the clutch's multiplier, its force on side b: minus and plus the capacity [N m or N]."""
         return ((-self.capacity, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingProxyType({})) -> Iterator[Fault]:
     """Yield a fault for engaged couplings whose ratios contradict each other, so that a joint cannot move at all.
 
-    `modes` maps names of modes that were switched to their current values. Two kinds of constraints are not considered:
-    brakes, which stop joints on purpose, and couplings with a finite capacity, which can slip.
+    `modes` maps the name of each switched mode, such as "shaft.engaged", to its current value. Two kinds of constraints
+    are ignored: brakes, which stop joints on purpose, and couplings that can slip, with a finite bound of their force.
     """
     coupled = [_switched(one, modes) for one in couplings(mechanism)]
     rigid = [one for one in coupled if _is_rigid(one)]
@@ -66,13 +66,13 @@ def _is_rigid(one: VelocityConstraint) -> bool:
 
 
 def _switched(one: VelocityConstraint, modes: Mapping[str, float]) -> VelocityConstraint:
-    """Return the coupling `one` with the modes set to the values in `modes`, a dict from mode name to value."""
+    """Return the coupling `one` with its modes set by `modes`, a dict from names, as "shaft.engaged", to values."""
     own = {key: modes[f"{one.name}.{key}"] for key in one.modes() if f"{one.name}.{key}" in modes}
     return replace(one, **own) if own else one
 
 
 def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """Yield a fault for each pair of engaged couplings that drive the same two joints at different ratios.
+    """Yield a fault for each engaged coupling that drives two sides at another ratio than an earlier coupling does.
 
     `rigid` are the couplings that cannot slip.
     """
@@ -120,7 +120,7 @@ def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -
 
 
 def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
-    """Return the coefficients (nv,) of a velocity constraint row, normalized to unit length."""
+    """Return the coefficients (nv,) of a row in the independent velocities, scaled to unit length or nearly zero."""
     factors: list[Number] = [0.0] * mechanism.tree.nv
     for joint, number, factor in row.velocities:
         factors[mechanism.tree.joints[joint].v.start + number] += factor

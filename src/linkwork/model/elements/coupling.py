@@ -46,7 +46,7 @@ class Coupling(VelocityConstraint, section="couplings"):
     def velocity_rows(self) -> Iterator[VelocityRow]:
         """The velocity constraint row: the weighted sum of velocities is zero.
 
-        The force on a velocity is the multiplier times the factor of this velocity.
+        The force [N m or N] along each velocity is the multiplier times the factor of this velocity.
         """
         numbers = [(joint, k, x) for joint, row in self.factors for k, x in enumerate(row.tolist()) if x != 0.0]
         yield VelocityRow(self.name, tuple(numbers), self.engaged)

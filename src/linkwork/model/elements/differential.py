@@ -47,7 +47,7 @@ class Differential(VelocityConstraint, section="differentials"):
     def velocity_rows(self) -> Iterator[VelocityRow]:
         """The velocity constraint row v_left + v_right - 2 ratio v_driving = 0.
 
-        The multiplier is the force on the left joint, which equals the force on the right joint.
+        The multiplier is the force [N m or N] on the left joint, and equally on the right joint.
         """
         sides = ((self.left, 0, 1.0), (self.right, 0, 1.0))
         yield VelocityRow(self.name, (*sides, (self.driving, 0, -2.0 * self.ratio)), self.engaged)

@@ -122,8 +122,8 @@ class Drive(Actuator, section="drives"):
         "and when the joints drive the motor; one number sets both",
         default=1.0, kw_only=True, parameter=True,
     )  # fmt: skip
-    # In the mechanism's independent coordinates l' = gear (row v), and l = gear (row q + offset) over the joints with
-    # one coordinate; mimic joints are eliminated
+    # The motor has the position l = gear (row . q + offset), if all joints have one coordinate, and the speed
+    # l' = gear (row . v); q and v are those of the independent joints, and mimic joints are eliminated
     reached: tuple[tuple[str, Array], ...] = derived(default=())  # ratios of all driven joints, if the drive has cables
     row: Array = derived(default_factory=lambda: np.zeros(0))  # pyright: ignore[reportIncompatibleMethodOverride]
     offset: float = derived(default=0.0)
@@ -153,7 +153,7 @@ class Drive(Actuator, section="drives"):
         return self._turning(v) * self.gear
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force f [N m or N] for the control u in the state q, v, before gear ratio and losses.
+        """Return the motor's force f [N m or N] for its control u at q (nq,) and v (nv,), before gear ratio and losses.
 
         Terms with zero coefficients are left out, so that the traced graph has no operations for these terms.
         """
@@ -178,8 +178,8 @@ class Drive(Actuator, section="drives"):
     def _after_losses(self, f: Number, v: Array) -> Number:
         """Return the motor force f [N m or N] after losses, before the gear ratio multiplies it.
 
-        The losses reduce the power that the driven side receives. Near rest the losses fade to zero, as dry friction
-        does, so that forces stay continuous. Losses are never negative. v (nv,) are the velocities of the mechanism.
+        The driven side receives less power: the joints if the motor drives them, the motor if the joints drive it. Near
+        rest the losses fade to zero, so that the force is continuous. v (nv,) are the velocities of the mechanism.
         """
         if self.efficiency.dtype != object and (self.efficiency == 1.0).all():
             return f
@@ -264,7 +264,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, reached=tuple(found.items())).numbered(layout.joints)
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the drive with its `row` (nv,), the ratios of all velocities; `joints` are the numbered joints."""
+        """Return the drive with its ratios `row` (nv,) and its `offset`; `joints` are the numbered joints."""
         row, offset = np.zeros(max((joint.v.stop for joint in joints), default=0)), 0.0
         for name, numbers in self.reached or self.ratios:
             mimic = joints[name].mimic
@@ -304,7 +304,7 @@ def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[J
 
 
 def _clipped(x: Number, limits: Array) -> Number:
-    """Return x clipped to the limits [lower, upper]; an infinite limit adds no operation to a traced graph."""
+    """Return x clipped to `limits` (2,), [lower, upper]; an infinite limit adds no operation to a traced graph."""
     lower, upper = limits
     x = maximum(x, lower) if lower > -np.inf else x
     return minimum(x, upper) if upper < np.inf else x

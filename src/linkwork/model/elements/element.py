@@ -33,10 +33,11 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Rotor(NamedTuple):
-    """The rotor of the motor `drive`, which turns with the `joints` of the drive.
+    """The rotor of the motor `drive`, which turns with the joints called `joints`, all driven by this motor.
 
-    `row` (nv,) are the ratios of the drive, so that the rotor turns at gear (row v) for the velocities v (nv,).
-    `inertia` [kg m^2 or kg] is that of the rotor times gear^2: the kinetic energy [J] is inertia (row v)^2 / 2.
+    `row` (nv,) are the ratios of the drive: the rotor has the speed gear (row . v) [rad/s or m/s] at the velocities v
+    (nv,). `inertia` [kg m^2 or kg] is the inertia of the rotor times gear^2, so that the rotor has the kinetic energy
+    inertia (row . v)^2 / 2 [J].
     """
 
     drive: str
@@ -51,7 +52,7 @@ class Rotor(NamedTuple):
 
     @property
     def scaled(self) -> Array:
-        """The `row` (nv,) times the square root of `inertia`: the kinetic energy [J] is (scaled v)^2 / 2."""
+        """The `row` (nv,) times the square root of `inertia`: the rotor's kinetic energy is (scaled . v)^2 / 2 [J]."""
         size = np.sqrt(self.inertia)
         return np.array([x * size if x != 0.0 else 0.0 for x in self.row])
 
@@ -158,7 +159,7 @@ class Element:
         return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the element with data that depend on the numbered `joints`, such as the indices of velocities."""
+        """Return a copy that has data of the mechanism's numbered `joints`, such as indices in v; by default itself."""
         return self
 
     def added_damping(self, joint: str) -> float:
@@ -170,7 +171,7 @@ class Element:
         return False
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`.
+        """Return a copy that stores the numbers of its bodies and the data of its joints: `placed`, then `numbered`.
 
         `layout` has the numbered bodies and joints of the mechanism.
         """
@@ -184,7 +185,7 @@ class Element:
 
     @cached_property
     def parameters(self) -> dict[str, Array]:
-        """The values of the element's parameters by key; infinite values are excluded, since they cannot vary."""
+        """The values of the parameters by key, such as "stiffness"; without infinite values, which cannot vary."""
         found = {}
         for name, one in self.definitions().items():
             value = getattr(self, name)
@@ -205,12 +206,12 @@ class Element:
         check_values(name, values, self.definitions()[key].kind.rules)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return the valid value of the mode `key` that is nearest to `mode`, the value that a controller returned."""
+        """Return the valid value of the mode `key` for `mode`, a controller's output; by default `mode` unchanged."""
         return mode
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user functions of (x, y) [m] in the element; the cache key of a kernel contains their traced graphs."""
+        """The element's functions written by users, such as a height [m] of x and y [m]; empty by default."""
         return ()
 
     # --- rotor, description, document and digest ---
@@ -221,14 +222,14 @@ class Element:
         return None
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table of `linkwork check`: numbers, and names that the element refers to."""
+        """Return two texts for the table of `linkwork check`: the element's numbers, and names that it refers to."""
         parts = self.document()[0]
         texts = [str(value) for value in parts.values() if isinstance(value, str)]
         numbers = [f"{name} {value}" for name, value in parts.items() if not isinstance(value, str)]
         return ", ".join(numbers), ", ".join(texts)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the element's table in a TOML document, and the comments after some of its keys."""
+        """Return the element's keys and values in a TOML document, and, by key, the comments after some of them."""
         table: dict[str, Any] = {}
         notes: dict[str, str] = {}
         for name, one in self.definitions().items():

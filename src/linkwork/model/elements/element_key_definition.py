@@ -71,11 +71,11 @@ class Kind(ABC):
         return {key: as_lists(value)}
 
     def notes(self, value: Any) -> dict[str, str]:
-        """Return the comments that a TOML document has after the keys of this value."""
+        """Return, by TOML key, the comments that follow the entries of `value` in a document; by default none."""
         return {}
 
     def numbers(self, value: Any) -> Array:
-        """Return a value of this kind as an array of numbers, for use as a parameter."""
+        """Return `value` as an array of its numbers, which is the value of the parameter."""
         return as_number(value)
 
     def varied(self, value: Any, new: Any) -> Any:

@@ -31,11 +31,11 @@ class Motion(Protocol):
         ...
 
     def coordinates(self, joint: str) -> Array:
-        """Return the coordinates of a joint (nq of the joint,) [rad or m, or quaternions]."""
+        """Return the coordinates (nq of the joint,) [rad or m, or quaternions] of the joint called `joint`."""
         ...
 
     def velocities(self, joint: str) -> Array:
-        """Return the velocities of a joint (nv of the joint,) [rad/s or m/s]."""
+        """Return the velocities (nv of the joint,) [rad/s or m/s] of the joint called `joint`."""
         ...
 
 
@@ -102,7 +102,8 @@ class Acting:
 class LineForce(Element):
     """Base class of a spring and damper along the line between a point on one body and a point on another.
 
-    The tension at the distance L is stiffness (L - length) + damping dL/dt [N].
+    The tension [N], positive if it pulls the points together, is stiffness (L - length) + damping dL/dt. L [m] is the
+    distance between the points, and `length` the free length.
     """
 
     if TYPE_CHECKING:  # subclasses define these properties as fields
@@ -153,7 +154,7 @@ class Force(Element):
     def power(self, motion: Motion, acting: Acting) -> Number:
         """Return the power [W] that the element adds to the total energy of the mechanism and of all elements.
 
-        `acting` are the element's forces. By default, this is all power of the forces for a class without the method
-        `energy`, and zero for a class with `energy`. `motion` gives positions and velocities.
+        By default, this is the power of all the element's forces `acting` for a class without its own `energy`, and
+        zero for a class with `energy`. `motion` gives positions and velocities of bodies and joints.
         """
         return acting.power(motion) if type(self).energy is Force.energy else 0.0

@@ -50,7 +50,7 @@ class Transmission(VelocityConstraint, section="transmissions"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The velocity constraint row v_driven - v_driving / ratio = 0.
+        """The velocity constraint row v_driven - v_driving / ratio = 0, with the ratio of the selected gear.
 
         Its multiplier is the force [N m or N] on the driven joint.
         """
@@ -80,7 +80,10 @@ class Transmission(VelocityConstraint, section="transmissions"):
             raise ModelError(f"selected must be a gear from 1 to {most}, or 0 for neutral; got {got}", self.label)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return `mode`, a gear number from a controller, rounded down to an existing gear; NaN stays NaN."""
+        """Return `mode`, a controller's gear number, rounded down and clipped to the existing gears and 0 (neutral).
+
+        The result is NaN if `mode` is NaN or infinite. Modes with another name than `selected` are unchanged.
+        """
         if key != "selected":
             return mode
         gear = minimum(maximum(np.floor(mode), 0.0), float(len(self.ratios)))

@@ -171,7 +171,10 @@ class HeldVelocity(VelocityConstraint):
 
 @dataclass(frozen=True, eq=False)
 class HeldFreedom(Row):
-    """Constraint row on the slip velocity of a loop: its `wrench_` on frame B is fixed in B, and its error is zero."""
+    """Constraint row that holds a slip velocity of a loop at zero, with a wrench fixed in frame B of the loop.
+
+    `wrench_` is the wrench on B for a multiplier of 1, about the origin and in the axes of B.
+    """
 
     wrench_: Force
     holonomic = False  # pyright: ignore[reportAssignmentType]
@@ -181,7 +184,7 @@ class HeldFreedom(Row):
         return 0.0
 
     def wrench(self, X: Transform) -> Force:
-        """Return the wrench on frame B, in B, of a unit friction force."""
+        """Return `wrench_`, the wrench of a unit friction force on frame B, about the origin and in the axes of B."""
         return self.wrench_
 
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
@@ -193,8 +196,8 @@ class HeldFreedom(Row):
 class HeldKind:
     """The kind of a loop with friction that can hold some of its freedoms at rest.
 
-    Its constraint rows are those of `kind`, followed by the rows `holds` of the freedoms. The class is not a subclass
-    of ClosingKind, because users cannot choose this kind.
+    Its constraint rows are those of `kind`, followed by the rows `holds` on slip velocities. If `kind` is None, only
+    the rows `holds` exist. The class is not a subclass of ClosingKind, because users cannot choose this kind.
     """
 
     kind: ClosingKind | None

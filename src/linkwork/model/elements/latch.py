@@ -59,17 +59,17 @@ class Latch(VelocityConstraint, section="latches"):
         return position(self.joint)[0] - self.at
 
     def armed(self, distance: Number, before: Number) -> Number:
-        """Return the side of `at`, 1 or -1, from which the joint can engage the latch; 0 if the latch is not armed.
+        """Return the side of `at`, 1 (above) or -1 (below), from which the joint can engage the latch; 0 if not armed.
 
-        The latch becomes armed when the joint is on a side of `at` from which the latch permits engagement. `distance`
-        [rad or m] is the joint's position minus `at`; `before` is the previous return value.
+        A released latch becomes armed when the joint is on a permitted side of `at`, more than LATCH_ARMED away.
+        `distance` [rad or m] is the joint's position minus `at`; `before` is the previous return value.
         """
         allowed, side = SIDES[self.side], where(distance > LATCH_ARMED, 1.0, where(distance < -LATCH_ARMED, -1.0, 0.0))
         fits = side if allowed == 0.0 else where(side == allowed, side, 0.0)
         return where(self.engaged == 0.0, where(before == 0.0, fits, before), 0.0)
 
     def event_function(self, distance: Number, armed: Number) -> Number:
-        """Return the event function of the latch, which becomes negative when the latch must engage.
+        """Return the event function [rad or m] of the latch, which becomes negative when the latch must engage.
 
         `distance` [rad or m] is the joint's position minus `at`; `armed` is the result of `Latch.armed`.
         """

@@ -65,7 +65,8 @@ class Ratchet(VelocityConstraint, section="ratchets"):
     def velocity_rows(self) -> Iterator[VelocityRow]:
         """The velocity constraint row direction * (v_b - ratio v_a) >= 0, or direction * v_a >= 0 without a side b.
 
-        Its multiplier is >= 0; direction times the multiplier is the force on b, or on a without b.
+        The multiplier is >= 0. `direction` (1 or -1) times the multiplier is the force [N m or N] on side b, or on side
+        a if there is no side b.
         """
         ahead = [(joint, factor) for joint, factor in terms_of(self.a if self.b is None else self.b)]
         behind = [] if self.b is None else [(joint, -self.ratio * factor) for joint, factor in terms_of(self.a)]

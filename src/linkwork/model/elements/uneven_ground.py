@@ -55,7 +55,10 @@ class _Newton(NamedTuple):
 
     @staticmethod
     def of(above: Number, slopes: Array, curvature: Array) -> _Newton:
-        """Return Newton's matrix for a point at `above` [m] over a surface with `slopes` (2,), `curvature` (2, 2)."""
+        """Return Newton's matrix for a point at `above` [m] over a surface.
+
+        `slopes` (2,) and `curvature` (2, 2) [1/m] are the first and second derivatives of the surface's height.
+        """
         (p, q), K = slopes, curvature
         flat = (1.0 + p * p, p * q, 1.0 + q * q)
         full = (flat[0] - above * K[0][0], flat[1] - above * K[0][1], flat[2] - above * K[1][1])
@@ -66,7 +69,7 @@ class _Newton(NamedTuple):
         return _Newton(full, (yy / det, -xy / det, xx / det), convex)
 
     def solve(self, x: Number, y: Number) -> Array:
-        """Return the solution H^-1 (x, y) (2,) of Newton's equations."""
+        """Return H^-1 (x, y) (2,), the solution of Newton's equations with the right-hand side x, y."""
         xx, xy, yy = self.inverse
         return np.array([xx * x + xy * y, xy * x + yy * y])
 
@@ -90,7 +93,7 @@ class _Newton(NamedTuple):
 
 
 def _above_face(apart: Array, slopes: Array, curvature: Array) -> Near:
-    """Return distance and normal of a point whose foot point is inside a smooth part of the surface.
+    """Return the `Near` (distance, normal, its derivative) of a point with its foot point on a smooth part.
 
     `apart` (3,) [m] is the vector from the foot point to the point. The height of the surface has `slopes` (2,) and the
     second derivatives `curvature` (2, 2) [1/m] at the foot point. The derivative `bend` of the normal with respect to
@@ -205,8 +208,8 @@ class HeightField:
         def visit(k: Number, least: Number, *best: Number) -> tuple[tuple[Number, ...], Condition]:
             """Compute the foot point (nearest point) on cell number k; return the next state of the search.
 
-            The state has the squared distance `least` and the cell and position `best` of the nearest foot point so
-            far.
+            The state is (k, least, i, j, s, t): the squared distance [m^2] of the nearest foot point so far, its cell,
+            and its position in this cell. The second result is whether all cells were visited.
             """
             column = np.floor((k + 0.5) / counts[1])
             i, j = lows[0] + column, lows[1] + (k - column * counts[1])
@@ -229,7 +232,7 @@ class HeightField:
     def _patch(self, i: Number, j: Number) -> _Patch:
         """Return the cell of the height field between the grid points i, i + 1 and j, j + 1.
 
-        Outside the grid, the heights are those of the edge.
+        Outside the grid, the heights are those at the nearest point of its border.
         """
         table, (nx, ny) = self._table, self._table.shape
         x, y = ([minimum(maximum(a + k, 0.0), n - 1.0) for k in (0, 1)] for a, n in ((i, nx), (j, ny)))
@@ -296,7 +299,7 @@ class _Patch(NamedTuple):
         return np.array([x - s * self.width[0], y - t * self.width[1], z - self.height(s, t)])
 
     def near(self, s: Number, t: Number, x: Number, y: Number, z: Number, above: Number, round_off: float) -> Near:
-        """Return distance [m] and normal (3,) of the point x, y, z [m], whose foot point on the cell is s, t.
+        """Return the `Near` (distance, normal, its derivative) of x, y, z [m], whose foot point on the cell is s, t.
 
         The foot point may be on an edge or a corner of the cell. If the line from it to the point is then not along the
         normal of the cell, the result is the distance to the edge or corner. The point is at `above` [m] over the
@@ -371,9 +374,10 @@ class Ground:
             return np.array([-dx, -dy, z - height])
 
         def visit(best: Array, step: Array, least: Number) -> tuple[tuple[Array, Array, Number], Condition]:
-            """Evaluate the ground at the offset `best` + `step` (2,) [m] from p; return the next state of the search.
+            """Evaluate the ground at the horizontal offset `best` + `step` (2,) [m] from p; return the next state.
 
-            The state is the best offset, the next step, and the least squared distance [m^2] so far, `least`.
+            The state is (best offset, next step, least squared distance [m^2] so far). The second result is whether
+            the search is complete.
             """
             u, v = best + step
             ground = self._second_order(x + u, y + v)
@@ -401,7 +405,7 @@ class Ground:
         return _above_face(apart(u, v, ground.value), ground.slopes, ground.curvature)
 
     def _second_order(self, x: Number, y: Number) -> SecondOrder:
-        """Return height, slopes (2,) and curvature (2, 2) [1/m] at x, y [m]; derivatives that are not finite are 0."""
+        """Return height [m], slopes (2,) and second derivatives (2, 2) [1/m] at x, y [m]; 0 for non-finite ones."""
         value, *derivatives = second_order(self.function, x, y)
         finite = [np.array([where(abs(d) < HUGE, d, 0.0) for d in np.ravel(one)]) for one in derivatives]
         return SecondOrder(value, finite[0], finite[1].reshape(2, 2))

@@ -23,7 +23,8 @@ from linkwork.spatial.scalar import Number
 class VelocityRow(NamedTuple):
     """One velocity constraint row: a weighted sum of joint velocities that is zero while `engaged` is 1.
 
-    Each entry of `velocities` is (joint, number of the velocity within the joint, factor).
+    Each entry of `velocities` is (joint name, index of the velocity within the joint from 0, factor). `name` is the
+    name of the constraint to which the row belongs.
     """
 
     name: str
@@ -67,7 +68,7 @@ class VelocityConstraint(Constraint):
 
     @property
     def capacities(self) -> tuple[Number, Number]:
-        """The largest constraint forces [N m or N] of the first row in negative and positive direction, both >= 0."""
+        """The largest magnitudes [N m or N] of the first row's multiplier: of negative and of positive multipliers."""
         lower, upper = self.bounds[0]
         return 0.0 - lower, upper
 

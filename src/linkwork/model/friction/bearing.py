@@ -109,7 +109,7 @@ class Bearing(FrictionLaw):
         return tuple(self._limit(d, S.angular[:, d]) for d in range(S.angular.shape[1]))
 
     def _limit(self, d: int, axis: Array) -> FrictionLimit:
-        """Return the friction limit of the velocity d, a rotation about the unit vector `axis` (3,)."""
+        """Return the friction limit [N m] of the joint's velocity with index d, a rotation about a unit `axis` (3,)."""
         mu, whole = self.sliding, np.eye(3)
         terms = [LoadTerm(mu * self.radius, L) for L in radial_loads(axis, self.length, self.center)]
         if not is_zero(self.axial_radius):
@@ -170,10 +170,11 @@ class Sleeve(FrictionLaw):
 
 
 def radial_loads(axis: Array, length: float, center: float) -> tuple[Array, ...]:
-    """Return the matrices (3, 6) that give the radial force on each of two bearings from the wrench on the joint.
+    """Return a matrix (3, 6) for each bearing, which maps the joint's load [N, N m] to the bearing's radial force [N].
 
-    The bearings are at the distance `length` [m] from each other on the `axis` (3,), and the middle between them is at
-    `center` [m]. If `length` is 0, there is one bearing.
+    The load is a wrench [force; torque] about the origin. Two bearings have the distance `length` [m] from each other
+    on the unit vector `axis` (3,) through the origin; the middle between them is at `center` [m]. If `length` is 0,
+    there is one bearing.
     """
     radial = across(axis)
     if is_zero(length):

@@ -87,7 +87,7 @@ class Coupling(FrictionLaw):
                 self._require(k, n, float(C[k, n]), free)
 
     def _require(self, k: int, n: int, value: float, free: list[int]) -> None:
-        """Raise a ModelError if the entry `value` in row k, column n of C is invalid; `free` are the freedoms."""
+        """Raise a ModelError if the entry `value` = C[k, n] is invalid; `free` are the indices (0 to 5) of freedoms."""
         entry = f"C[{k}, {n}]"
         if k == n and value not in (0.0, 1.0):
             raise self.error(f"{entry} must be 1 for a transmitted component or 0 for a freedom; got {value:g}")
@@ -113,10 +113,10 @@ class Coupling(FrictionLaw):
 
     @staticmethod
     def _components(S: Motion, frame: Array) -> list[int] | None:
-        """Return, for each velocity of a joint, the index (0 to 5) of the load component along this velocity.
+        """Return, for each velocity of a joint, the index of the load component along it: 0 to 2 force, 3 to 5 torque.
 
-        S is the motion subspace of the joint, and `frame` (3, 3) has the axes of the coupling matrix. Return None if a
-        freedom is not along an axis of the frame.
+        S (6, nv) is the joint's motion subspace in the child's frame. `frame` (3, 3) has the axes of the coupling
+        matrix as columns, in the same frame. Return None if a freedom is not along one of these axes.
         """
         turned = np.concatenate([frame.T @ S.linear, frame.T @ S.angular])
         found: list[int] = []
@@ -148,8 +148,8 @@ class Coupling(FrictionLaw):
 def joint_frame(S: Motion) -> Array:
     """Return the axes (3, 3), as columns, of the frame of the coupling matrix, whose z axis is the joint axis.
 
-    S is the motion subspace of the joint. For joints without an axis, such as ball joints, the frame is the child's
-    frame.
+    S (6, nv) is the motion subspace of the joint; S and the result are in the child's frame. For joints without a
+    single axis, such as ball joints, the result is the identity: the axes of the child's frame.
     """
     columns = S.angular if np.any(S.angular) else S.linear
     if np.linalg.matrix_rank(columns) != 1:

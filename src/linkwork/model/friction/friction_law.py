@@ -49,9 +49,9 @@ class Coefficient(NamedTuple):
 class LoadTerm(NamedTuple):
     """A term c |L F + own f| of a friction limit: c times the norm of a linear function of the load F (6,).
 
-    F [N, N m] is the wrench of the parent on the child, about the origin and in the axes of the child's frame.
-    `coefficient` is c, and L is (k, 6). `own` is the factor of the friction force f; it is nonzero only for friction
-    laws with k = 1 whose friction changes the load.
+    F [N, N m] is the wrench [force; torque] of the parent on the child, about the origin and in the axes of the child's
+    frame. `coefficient` is c, and L is (k, 6). `own` is the factor of the friction force f [N m or N]; it is nonzero
+    only for laws with k = 1 whose friction changes the load.
     """
 
     coefficient: Coefficient
@@ -64,9 +64,10 @@ class FrictionLimit(NamedTuple):
 
     `velocities` are the indices of these velocities within the joint. Each velocity times its entry of `scales` is a
     slip velocity; a scale is a length [m/rad] for a rotation whose slip velocity is in m/s. The friction force along
-    velocity d is -scale_d limit u_d / |u| with the slip velocities u; for a single velocity with scale 1, the force is
-    -limit sign(v). The limit is the sum of `terms`, which depend on the load of the joint, and of the `constant` part.
-    `stribeck` is the slip speed at which the excess of static over dynamic friction has decayed to 37 %.
+    velocity d is -scale_d limit u_d / |u|, with the vector u of all slip velocities of this limit. For a single
+    velocity v with scale 1, the force is -limit sign(v). The limit is the sum of `terms`, which depend on the load of
+    the joint, and of the `constant` part. `stribeck` is the slip speed at which the excess of static over dynamic
+    friction has decayed to 37 %.
     """
 
     velocities: tuple[int, ...]
@@ -119,12 +120,12 @@ class FrictionLaw(ABC):
 
     @abstractmethod
     def limits(self, S: Motion) -> tuple[FrictionLimit, ...]:
-        """Return the friction limits of a joint whose motion subspace is S (6, nv), in the child's frame."""
+        """Return the friction limits [N m or N] of a joint with the motion subspace S (6, nv) in the child's frame."""
 
     def slip_subspace(self, kind: ClosingKind) -> Motion:
         """Return the motion subspace (6, k) of the k slip velocities of a loop of this `kind`.
 
-        The subspace is in the joint frame on the loop's second body, b.
+        The subspace is in the axes of frame B, the frame `to` of the loop on its second body.
         """
         assert isinstance(kind, JointKind)
         return kind.subspace(kind.neutral())
@@ -145,7 +146,7 @@ class FrictionLaw(ABC):
         check_values(name, values, self.definitions()[key].kind.rules)
 
     def without_damping(self) -> Self:
-        """Return the law without its viscous part, which the Builder adds to the damping of the joint."""
+        """Return the law with `viscous` 0, because the Builder adds the viscous friction to the joint's damping."""
         return replace(self, viscous=0.0) if self.damping else self
 
     @property
@@ -231,17 +232,17 @@ def is_zero(value: object) -> bool:
 
 
 def across(axis: Array) -> Array:
-    """Return a matrix (2, 3) or (3, 3) that maps a vector to one as long as its part normal to a unit `axis` (3,)."""
+    """Return a matrix A (2, 3) or (3, 3): A x is as long as the part of x (3,) normal to the unit `axis` (3,)."""
     return np.eye(3) - np.outer(axis, axis) if axis.dtype == object else np.array(perpendicular(axis))
 
 
 def of_force(A: Array) -> Array:
-    """Return the matrix L (k, 6) that maps a wrench F to A times its force, for a matrix A (k, 3)."""
+    """Return the matrix L (k, 6) for which L F = A force, with a matrix A (k, 3) and a wrench F = [force; torque]."""
     return np.concatenate([A, np.zeros(A.shape)], axis=1)
 
 
 def of_wrench(A: Array, B: Array) -> Array:
-    """Return the matrix L (k, 6) that maps a wrench F to A force + B torque, for matrices A and B (k, 3)."""
+    """Return the matrix L (k, 6) for which L F = A force + B torque, with A, B (k, 3) and F = [force; torque]."""
     return np.concatenate([A, B], axis=1)
 
 
@@ -249,7 +250,7 @@ def of_wrench(A: Array, B: Array) -> Array:
 
 
 def neutral_subspace(kind: ClosingKind) -> Motion | None:
-    """Return the motion subspace of a joint kind in its neutral position, or None for kinds that only close loops."""
+    """Return the motion subspace (6, nv) of a joint kind at its neutral position; None if it only closes loops."""
     return kind.subspace(kind.neutral()) if isinstance(kind, JointKind) else None
 
 
@@ -261,10 +262,10 @@ def has_constant_subspace(kind: JointKind) -> bool:
 
 
 def only_turns(S: Motion) -> bool:
-    """Return whether all columns of the motion subspace S are rotations about axes through the origin."""
+    """Return whether all columns of the motion subspace S (6, nv) are rotations about axes through the origin."""
     return not np.any(S.linear)
 
 
 def only_slides(S: Motion) -> bool:
-    """Return whether all columns of the motion subspace S are translations."""
+    """Return whether all columns of the motion subspace S (6, nv) are translations."""
     return not np.any(S.angular)

@@ -88,8 +88,9 @@ class Guide(FrictionLaw):
 
 
 def _couple(axis: Array, width: float) -> Array:
-    """Return L (1, 6), which maps the load to the sum of the two normal forces of the moment about an axis.
+    """Return the row L (1, 6) that maps a load to the normal forces which carry its moment about the unit `axis` (3,).
 
-    The forces are at the distance `width` [m] from each other, and the moment is about the `axis` (3,).
+    The load is a wrench [force; torque] [N, N m]. Two equal normal forces at the distance `width` [m] carry the moment;
+    L times the load is their sum [N].
     """
     return of_wrench(np.zeros((1, 3)), axis[None] * (2.0 / width))
