@@ -211,7 +211,7 @@ def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str
 
 
 def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return the joint parameter `value` as an array (nv,), with one number for each velocity of a joint of this kind.
+    """Return the joint parameter `value` as an array (nv,), with one number for each velocity of the joint `kind`.
 
     `value` is one number for all velocities, or one for each. `accept` returns True for each valid number. In messages,
     `what` is the name of the argument and `element` the label of the joint.

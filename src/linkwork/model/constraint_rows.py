@@ -57,9 +57,9 @@ class Row(ABC):
 
     @abstractmethod
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
-        """Return the time derivative of the constraint wrench `wrench`, in frame B.
+        """Return the time derivative of the components of the unit wrench `wrench` in the axes of B, about B's origin.
 
-        X is the pose of B in A, and V the twist of B relative to A, in B.
+        X is the pose of B in A, and V the twist of B relative to A, in the axes of B.
         """
 
 
@@ -86,7 +86,8 @@ class Offset(Row):
 class Alignment(Row):
     """Constraint row: the angle between `u` (3,), fixed in frame A, and `w` (3,), fixed in frame B, is constant.
 
-    The error is u . R w - cosine, where R is the rotation of B in A and `cosine` the cosine of the constant angle.
+    The error is u . R w - cosine, without unit. u and w are unit vectors, R is the rotation of B in A, and `cosine` is
+    the cosine of the constant angle.
     """
 
     u: Array
@@ -107,8 +108,8 @@ class Alignment(Row):
 class Turn(Row):
     """Constraint row: frame B has no rotation about the axis `u` (3,) of frame A.
 
-    The error is the component along u of 2 sin(angle / 2) times the rotation axis. For small rotations this is the
-    angle; it increases monotonically up to half a turn.
+    The error is the component along u of 2 sin(angle / 2) times the unit rotation axis. For rotations about u it
+    increases monotonically up to half a turn, and for small ones it is the angle [rad].
     """
 
     u: Array
@@ -154,7 +155,7 @@ class Distance(Row):
 
 # --- rows with a rotation angle ---
 
-# Lower bound of squared lengths, so that the rate of an angle is finite where the angle is undefined
+# Least squared length of the projection that defines an angle, so that the angle's rate is finite if it is undefined
 NO_ANGLE = 1e-20
 
 
@@ -167,8 +168,8 @@ def nearest(gap: Number, period: float) -> Number:
 class Angle:
     """The rotation angle [rad] of frame B about the axis `n` (3,) of frame A.
 
-    `across` (3,) is a vector normal to n. The angle about n is measured from this vector in A to the vector with the
-    same components in B.
+    `across` (3,) is a unit vector normal to n. The angle about n is measured from the vector with the components
+    `across` in A to the vector with the same components in B.
     """
 
     n: Array
@@ -176,11 +177,11 @@ class Angle:
 
     @staticmethod
     def about(n: Array) -> Angle:
-        """Return the `Angle` that measures the rotation about a unit axis n (3,)."""
+        """Return the `Angle` about a unit axis n (3,), with some unit vector normal to n as `across`."""
         return Angle(n, perpendicular(n)[0])
 
     def of(self, X: Transform) -> Number:
-        """Return the angle [rad], from -pi to pi, at the pose X of frame B in frame A."""
+        """Return the angle [rad] of frame B about n, from -pi to pi, at the pose X of B in A."""
         return _angle(self.n, self.across, X.R @ self.across)
 
     def torque(self, X: Transform) -> Array:
@@ -201,23 +202,26 @@ class Angle:
 
 
 def _angle(n: Array, across: Array, direction: Array) -> Number:
-    """Return the angle [rad] about the axis n (3,) from the vector `across` (3,) to the vector `direction` (3,)."""
+    """Return the angle [rad] about the unit axis n (3,) from the unit vector `across` to `direction`, both (3,).
+
+    The component of `direction` along n has no effect.
+    """
     return arctan2(dot(cross(n, across), direction), dot(across, direction))
 
 
 def _over_square(h: Array, least: float = 0.0) -> Array:
     """Return h / max(h . h, least) for a vector h (3,).
 
-    For h = n x r, with a unit vector n, this is the gradient with respect to r of the angle of r about n. `least`
-    avoids a division by zero.
+    For h = n x r, with a unit vector n, the result is the gradient with respect to r of the angle [rad] of r about n.
+    `least` avoids a division by zero.
     """
     return h * (1.0 / maximum(dot(h, h), least))
 
 
 def _over_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
-    """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,).
+    """Return the time derivative (3,) of h / (h . h), given a vector h (3,) and its time derivative `rate` (3,).
 
-    `least` bounds h . h from below, as in `_over_square`.
+    If h . h is less than `least`, `least` replaces it, as in `_over_square`.
     """
     inverse = 1.0 / maximum(dot(h, h), least)
     return (rate - h * (dot(h, rate) * inverse * 2.0)) * inverse
@@ -227,8 +231,8 @@ def _over_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
 class Advance(Row):
     """Constraint row: frame B moves relative to frame A as a screw with `pitch` [m/rad].
 
-    `turn` measures the rotation angle of B about the screw axis n. The error is n . p - pitch angle [m], where p is the
-    position of B in A.
+    `turn` measures the rotation angle of B about the screw axis n. The error is n . p - pitch angle [m], modulo the
+    advance in one turn, where p is the position of B's origin in A.
     """
 
     turn: Angle
@@ -251,7 +255,8 @@ class Roll(Row):
 
     The pitch line of the rack has the direction `u` (3,), fixed in B. The error [m] is the displacement of the origin
     of A along u minus the arc length that the pinion has rolled. The origin of A is on the side of the pitch line to
-    which n x u points, where n is the axis of the rotation angle `turn`. The teeth mesh again after each `period` [m].
+    which n x u points, where n is the axis of `turn`, the rotation angle of B relative to A. The error is modulo
+    `period` [m], the distance between teeth.
     """
 
     turn: Angle

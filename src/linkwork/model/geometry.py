@@ -44,7 +44,7 @@ class Near(NamedTuple):
     """Position of a point relative to a shape: signed distance, normal, and derivative of the normal.
 
     `distance` [m] is negative inside; `normal` (3,) is the outward unit normal at the nearest point of the shape;
-    `bend` (3, 3) [1/m] is the derivative of the normal with respect to the point.
+    `bend` (3, 3) [1/m] is the derivative of the normal with respect to the point. Both are in the frame of the shape.
     """
 
     distance: Number
@@ -56,8 +56,8 @@ def _near_core(apart: Array, radius: Number, moves: Array) -> Near:
     """Return distance and normal of a point relative to a rounded shape: all points within `radius` [m] of a core.
 
     The core of a capsule is a line segment, for example. `apart` (3,) [m] is the vector from the nearest point of the
-    core to the given point. `moves` (3,) is 1 for axes along which the nearest point moves with the given point, else
-    0.
+    core to the given point, in the frame of the shape. `moves` (3,) is 1 for axes of this frame along which the nearest
+    point moves with the given point, else 0.
     """
     squared = dot(apart, apart)
     away = squared > 0.0

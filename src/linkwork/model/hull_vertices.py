@@ -58,7 +58,7 @@ def spread_vertices(corners: Array, most: int) -> tuple[Array, float]:
 
 
 def _large_tetrahedron(corners: Array) -> list[int]:
-    """Return the numbers of four of the `corners` (n, 3) [m] that span a large tetrahedron."""
+    """Return the indices of four of the `corners` (n, 3) [m] that span a large tetrahedron."""
     first = int(np.argmax(corners @ np.array([1.0, 0.0, 0.0])))
     away = corners - corners[first]
     second = int(np.argmax((away**2).sum(axis=1)))

@@ -70,11 +70,11 @@ class JointKind(ClosingKind):
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
-        """Return the pose of the child's frame in the joint frame at the coordinates q (Wendlandt's equation (3.7))."""
+        """Return the pose of the child's frame in the joint frame at q (nq,): Wendlandt's equation (3.7)."""
 
     @abstractmethod
     def subspace(self, q: Array) -> Motion:
-        """Return the motion subspace S (6, nv) of the joint at the coordinates q (H in Wendlandt's equation (3.8)).
+        """Return the joint's motion subspace S (6, nv) at the coordinates q (nq,): H in Wendlandt's equation (3.8).
 
         The twist of the child relative to the parent is S v, in the child's frame: linear before angular rows.
         """
@@ -87,7 +87,7 @@ class JointKind(ClosingKind):
         return bool(np.abs(across).max(initial=0.0) < PARALLEL)
 
     def subspace_rate(self, q: Array, v: Array) -> Motion:
-        """Return the time derivative dS/dt (6, nv) of the motion subspace, in the child's frame, at q and v."""
+        """Return the time derivative dS/dt (6, nv) of the motion subspace at q (nq,), v (nv,), in the child's frame."""
         return Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
 
     def bias(self, q: Array, v: Array) -> Motion:
@@ -98,7 +98,7 @@ class JointKind(ClosingKind):
         return self.subspace_rate(q, v) @ v
 
     def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
-        """Return two derivatives of `bias`, each (6, nv): with respect to q (in the tangent space), and to v."""
+        """Return two derivatives of `bias`, each (6, nv): by q, for q moved along each velocity, and by v."""
         nothing = Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
         return nothing, nothing
 
@@ -125,9 +125,9 @@ class JointKind(ClosingKind):
     def displaced(self, inertia: RigidInertia, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
         """Return the coordinates integrate(q, dv) (nq,), and velocities (nv,) there that match the velocities v at q.
 
-        They match if the child's centre of mass has the same velocity in the joint frame, and if the angular velocity
-        has the same components in the child's frame. The child has the given `inertia`, and the parent is at rest. In
-        the base class, the returned velocities are v.
+        They match if the child's centre of mass has the same velocity in the joint frame, and if the child's angular
+        velocity has the same components in the child's frame. The child has the given `inertia`, and the parent is at
+        rest. In the base class, the returned velocities are v.
         """
         return self.integrate(q, dv), v
 
@@ -139,11 +139,11 @@ class JointKind(ClosingKind):
         return np.zeros(self.nv)
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """Return the constant velocity dv (nv,) that moves the joint from q0 to q1 = integrate(q0, dv) in unit time."""
+        """Return the constant velocity dv (nv,) that moves the joint from q0 (nq,) to q1 (nq,) in unit time."""
         return q1 - q0
 
     def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
-        """Return the rotation (quaternion) and displacement (3,) [m] of the child's frame from q to integrate(q, dv).
+        """Return rotation (4,) (quaternion) and displacement (3,) [m] of the child's frame from q to integrate(q, dv).
 
         Rotation and displacement are in the child's frame at q. They are computed from dv, so that small motions have
         full precision.

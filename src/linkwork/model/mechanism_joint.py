@@ -17,11 +17,11 @@ from linkwork.spatial.scalar import Array
 class Joint:
     """A joint of a mechanism. `i` and `o` are the numbers of its inboard and outboard body (Wendlandt's k.i and k.o).
 
-    `q` and `v` are the slices of its coordinates and velocities. The following properties are arrays with one number
-    per velocity. `armature` is in [kg m^2 or kg], `damping` in [N m s/rad or N s/m], and dry `friction` in [N m or N].
-    `stiffness` [N m/rad or N/m] is that of a spring about the coordinates `rest` (nq,). The limits are `lower` and
-    `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit` [N m or N]; they are infinite if not set. A
-    joint with a `mimic` relation has the slices of its independent joint.
+    `q` and `v` are the slices of its coordinates and velocities in those of the mechanism. The following properties are
+    arrays with one number per velocity. `armature` is in [kg m^2 or kg], `damping` in [N m s/rad or N s/m], and dry
+    `friction` in [N m or N]. `stiffness` [N m/rad or N/m] is that of a spring about the coordinates `rest` (nq,). The
+    limits are `lower` and `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit` [N m or N]; they are
+    infinite if not set. A joint with a `mimic` relation has the slices of its independent joint.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Joint:
     q: slice
     v: slice
     mount: Transform  # pose of the parent part in the frame of the body that it is welded into
-    offset: Transform  # pose of the joint frame in the parent part
+    offset: Transform  # pose of the joint frame in the frame of the parent part
     armature: Array
     damping: Array
     stiffness: Array

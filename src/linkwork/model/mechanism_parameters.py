@@ -39,7 +39,7 @@ class ParameterViews:
 
     @cached_property
     def _owners(self) -> dict[str, tuple[Element, str]]:
-        """The element and key of every parameter of an element, by parameter name.
+        """The elements' parameters: a dict from parameter name to (element, key of the parameter in this element).
 
         The name is 'name.key', or 'section.name.key' if a joint or an earlier element has the same name and key.
         """

@@ -38,7 +38,7 @@ class Mimic:
         return q * self.multiplier + self.offset
 
     def through(self, next_: Mimic) -> Mimic:
-        """Return the relation of this mimic joint to the joint that the joint `of` itself mimics.
+        """Return the composed relation of this mimic joint to the joint that its joint `of` itself mimics.
 
         `next_` is the mimic relation of the joint `of`.
         """

@@ -37,7 +37,7 @@ class Named(Sequence[T], Generic[T]):
         return Named(self._what, items, self._elsewhere)
 
     def changed(self, change: Callable[[T], T]) -> Named[T]:
-        """Return the collection with `change` applied to each item; the same object if no item changes."""
+        """Return a collection with `change` applied to each item; this same object if no item changes."""
         items = [change(item) for item in self._items]
         same = all(new is old for new, old in zip(items, self._items, strict=True))
         return self if same else self.replaced(items)

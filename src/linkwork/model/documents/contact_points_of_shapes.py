@@ -41,7 +41,7 @@ class ContactPoints(NamedTuple):
     error: float = 0.0
 
     def describe(self, name: str) -> str:
-        """Return a text that says how far the points of the shape `name` are from the shape itself."""
+        """Return a text with the number of points, and how far [m] they leave out the surface of the shape `name`."""
         return f"{name} ({len(self.at)} points, up to {self.error:.2g} m inside)"
 
 
@@ -52,7 +52,7 @@ def contact_points(shape: Shape) -> ContactPoints | None:
 
 
 def hull_points(vertices: Array) -> ContactPoints | None:
-    """Return at most HULL_POINTS vertices of the convex hull of `vertices` (n, 3) [m], or None if the hull is flat.
+    """Return as contact points at most HULL_POINTS vertices of the hull of `vertices` (n, 3) [m]; None if it is flat.
 
     Vertices are chosen one after the other: each is the vertex farthest outside the hull of all previous ones.
     """

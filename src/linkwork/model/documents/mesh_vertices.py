@@ -34,7 +34,10 @@ def mesh_vertices(path: Path) -> Array:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Return whether `data` is a binary STL file: its length agrees with the number of triangles in its header."""
+    """Return whether `data` is a binary STL file: long enough for the number of triangles that it gives.
+
+    Data without triangles that begin with "solid" are a text file.
+    """
     if len(data) < STL_HEADER:
         return False
     count = int(np.frombuffer(data, "<u4", 1, STL_HEADER - 4)[0])
@@ -42,15 +45,15 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _binary_stl(data: bytes) -> Array:
-    """Return the vertices (n, 3) of the triangles in `data`, a binary STL file."""
+    """Return the vertices (n, 3) of the triangles in `data`, a binary STL file, in the unit of the file."""
     count = int(np.frombuffer(data, "<u4", 1, STL_HEADER - 4)[0])
     return np.frombuffer(data, TRIANGLE, count, STL_HEADER)["vertices"].reshape(-1, 3).astype(float)
 
 
 def _written_vertices(data: bytes, keyword: bytes) -> Array:
-    """Return the vertices (n, 3) in `data`, a text with one vertex per line that begins with `keyword`.
+    """Return the vertices (n, 3) in the text `data`: the three words after `keyword` on each line that begins with it.
 
-    Numbers that are not valid are NaN.
+    The vertices are in the unit of the file. Numbers that are not valid are NaN.
     """
     found: list[list[float]] = []
     for line in data.splitlines():

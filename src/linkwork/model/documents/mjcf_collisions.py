@@ -115,10 +115,11 @@ def _named_pairs(c: Compiled) -> dict[int, dict[int, int]]:
 def contact_parameters(c: Compiled, at: Collision) -> ContactParameters:
     """Return the parameters of the contact of two geoms, as MuJoCo combines them.
 
-    The parameters are those of the geom with the higher `priority`. If the priorities are equal, condim and each
-    coefficient of friction is the larger of the two geoms' values, and solref and solimp are averaged with the weights
-    `solmix`. `at` has the two geoms; a `<pair>` element sets the parameters itself. `c` is the model that MuJoCo
-    compiled.
+    `at` has the two geoms. If a `<pair>` element names both, it sets all parameters. Else margin and gap are the larger
+    of the two geoms' values, and other parameters are those of the geom with the higher `priority`. If the priorities
+    are equal, condim and each coefficient of friction are the larger values, and solimp is averaged with the weights
+    `solmix`. So is solref if both have a positive time constant; else its entries are the smaller values. The flag
+    OVERRIDE replaces all parameters except condim. `c` is the model that MuJoCo compiled.
     """
     a, b, pair = at
     if pair != DYNAMIC:

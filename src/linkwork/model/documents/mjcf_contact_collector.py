@@ -40,7 +40,7 @@ class ContactCollector:
         self.left_out_geoms: dict[str, dict[str, None]] = {}
 
     def limit(self, pairs: int, geom: int) -> None:
-        """Add `pairs` to the number of contact pairs; raise a ModelError at geom number `geom` if it is too large."""
+        """Add `pairs` to the number of contact pairs; raise a ModelError for geom number `geom` above `most`."""
         self.pairs += pairs
         if self.pairs > self.most:
             raise ModelError(f"{self.too_many}; {REMEDY}", f"geom {self.names[geom]!r}")
@@ -84,7 +84,7 @@ class ContactCollector:
         return HeightField((2.0 * half_x, 2.0 * half_y), height * heights.T.astype(float))
 
     def placed(self, g: int, shape: SurfaceShape | None) -> dict[str, Any]:
-        """Return the arguments of `Builder.surface` for the static geom g, which has the given shape."""
+        """Return the arguments of `Builder.surface`, by name, for the static geom g with the given `shape`."""
         X = geom_pose(self.c, g)
         return {"shape": shape, "body": self.bodies[self.c.geom_bodyid[g]], "at": X.p, "rotation": X.R}
 
@@ -111,7 +111,8 @@ class ContactCollector:
     def parameters_of_force(self, given: ContactParameters, *geoms: int) -> dict[str, float]:
         """Return friction, stiffness and damping of contacts between `geoms` with the parameters `given` from MuJoCo.
 
-        The stiffness depends on the inverse masses of the moving geoms; static geoms have the inverse mass zero.
+        The result has the keys friction (coefficient), stiffness [N/m] and damping [N s/m]. Stiffness and damping
+        depend on the inverse masses of the moving geoms; static geoms have the inverse mass zero.
         """
         inverse = sum(self.inverse_mass(int(self.c.geom_bodyid[g])) for g in geoms if not self.static[g])
         spring = compliance(given.solref, given.solimp, inverse, self.smallest_step)
@@ -129,7 +130,7 @@ class ContactCollector:
 
     @property
     def smallest_step(self) -> float:
-        """The time step [s] that bounds MuJoCo's time constants from below; 0 if the model disables this bound."""
+        """Half the smallest permitted time constant of contacts [s]: the time step, or 0 if the flag REFSAFE is off."""
         return 0.0 if self.c.disabled("REFSAFE") else float(self.c.opt.timestep)
 
     def inverse_mass(self, body: int) -> float:

@@ -273,7 +273,7 @@ class _MjcfReader:
         return shape, X @ pose(c.mesh_pos[mesh], c.mesh_quat[mesh]).inverse()
 
     def color(self, g: int) -> Array:
-        """Return the colour of MuJoCo's geom g, or that of its material if the geom has the default colour."""
+        """Return the colour (4,) (red, green, blue, opacity) of geom g, or of its material if that of g is GREY."""
         c, own = self.compiled, self.compiled.geom_rgba[g]
         material = int(c.geom_matid[g])
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
@@ -345,8 +345,8 @@ class _MjcfReader:
     def constraint_frames(self, k: int) -> list[tuple[int, Transform]]:
         """Return the two bodies that the `connect` or `weld` constraint k connects, with its frame on each body.
 
-        Each of the two results is a pair: the number of the body, and the pose of the constraint frame in the body's
-        frame.
+        The result has one pair for each body: the number of the body, and the pose of the constraint frame in the frame
+        of this body.
         """
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]
@@ -387,7 +387,10 @@ class _MjcfReader:
             self.builder.keyframe(START, *self.by_joint(c.qpos0, np.zeros(c.nv)))
 
     def by_joint(self, q: Any, v: Any) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return MuJoCo's q (nq,) and v (nv,) as two dicts by joint name; joints at rest are left out of the second."""
+        """Return MuJoCo's q and v as two dicts from joint name to linkwork's coordinates and to its velocities.
+
+        q (nq,) and v (nv,) have MuJoCo's layout. Joints at rest are left out of the second dict.
+        """
         positions: dict[str, Array] = {}
         velocities: dict[str, Array] = {}
         for name, kind, at_q, at_v in (part for parts in self.parts for part in parts):

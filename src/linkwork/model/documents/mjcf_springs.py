@@ -9,7 +9,7 @@ from linkwork.model.documents.mujoco_compiler import Compiled
 
 
 def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (name, arguments of `Builder.spring`) for every MJCF tendon that can become a spring or damper.
+    """Yield (tendon name, arguments of `Builder.spring`) for every MJCF tendon that can become a spring or damper.
 
     `c` is the model that MuJoCo compiled.
     """

@@ -24,10 +24,10 @@ class Compliance(NamedTuple):
 def compliance(solref: Array, solimp: Array, inverse_mass: float, step: float = 0.0) -> Compliance:
     """Return the spring and damper that replace MuJoCo's soft contact at one point.
 
-    MuJoCo's contact force at rest is K depth with K = k d / ((1 - d) w). d is the impedance of a contact that just
-    touches, k [1/s^2] the stiffness of MuJoCo's reference acceleration, and w [1/kg], `inverse_mass`, MuJoCo's estimate
-    of the contact's inverse inertia. The damper has the damping ratio of the reference acceleration. `step` [s] is half
-    the smallest permitted time constant; `solref` (2,) and `solimp` (5,) are MuJoCo's parameters.
+    MuJoCo's normal force at rest is K depth with the stiffness K = k d / ((1 - d) w). d is the impedance of a contact
+    that just touches, k [1/s^2] the stiffness of MuJoCo's reference acceleration, and w [1/kg], `inverse_mass`,
+    MuJoCo's estimate of the contact's inverse inertia. The damper has the damping ratio of the reference acceleration.
+    `step` [s] is half the smallest permitted time constant; `solref` (2,) and `solimp` (5,) are MuJoCo's parameters.
     """
     d, d_full = np.clip(solimp[:2], *IMPEDANCE)
     first, second = np.array(solref)

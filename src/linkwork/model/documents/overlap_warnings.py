@@ -15,7 +15,7 @@ FEW = 5  # largest number of pairs in a message
 
 
 def depth_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Yield a warning if solids are deep inside each other in one of the keyframes of a mechanism."""
+    """Yield one warning if solids are deep inside each other in one of the first MOST_KEYFRAMES keyframes."""
     pairs = mechanism.solid_pairs
     found: dict[str, tuple[Overlap, str]] = {}
     for keyframe in list(mechanism.keyframes)[:MOST_KEYFRAMES] if pairs else ():
