@@ -17,10 +17,10 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """Connection of a welded part, or of a frame, to a body.
+    """Connection of a welded part, or of a frame, to the body, welded part or world that the user named.
 
-    `to` is the name of the body, and `offset` the pose of the part or frame in the body's frame. `by` is the name of
-    the weld; it is empty for a frame.
+    `to` is this name, and `offset` the pose of the attached part or frame in the frame of the object called `to`. `by`
+    is the name of the weld; it is empty for a frame.
     """
 
     to: str
@@ -32,7 +32,8 @@ class Attachment:
 class Part:
     """A rigid part of a body: mass [kg], com (3,) [m] and inertia (6,) [kg m^2], as given to `Builder.body`.
 
-    The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` is the pose of the part's
+    `com` is the centre of mass in the part's frame. The inertia is about the centre of mass, in the axes of the part's
+    frame and in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` is the pose of the part's
     frame in the frame of the `Body` that the part belongs to. `attachment` is the weld by which it belongs to this
     body. Poses of `geometry` are in the part's frame.
     """
@@ -64,7 +65,7 @@ class Body:
 
     @cached_property
     def inertia(self) -> RigidInertia:
-        """The spatial inertia of the whole body, the sum of its parts, about the origin of the body's frame."""
+        """The spatial inertia of all parts of the body, about the origin and in the axes of the body's frame."""
         total = RigidInertia.zero()
         for part in self.parts:
             total += part.rigid_inertia
@@ -72,7 +73,7 @@ class Body:
 
     @property
     def mass(self) -> Number:
-        """The mass of the body [kg], the sum of its parts."""
+        """The mass of the body [kg], the sum of the masses of its parts."""
         return self.inertia.mass
 
     @cached_property
@@ -101,9 +102,9 @@ class Frame:
 class Place:
     """The frame at which an element, such as a loop closure or a spring, is attached to a body.
 
-    The user gave the pose `offset` of this frame in a body, a welded part or the world. `body` is the number of the
-    body to which it belongs, and `pose` the pose of the frame in the body's frame. `mount` is the pose of the named
-    part in the body's frame.
+    The user gave the pose `offset` of this frame in a named body, welded part or the world. `body` is the number of the
+    body that contains the named part, and `pose` the pose of the attachment frame in this body's frame. `mount` is the
+    pose of the named part in this body's frame.
     """
 
     offset: Transform

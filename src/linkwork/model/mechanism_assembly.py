@@ -99,7 +99,7 @@ class Assembly:
         ground = Part("world", 0.0, np.zeros(3), np.zeros(6), Transform.identity(), shapes.get("world", ()))
         parts: list[list[Part]] = [[ground] if ground.geometry else []]
         names, joints, frames = ["world"], [], [Frame("world", WORLD, Transform.identity())]
-        # Part: number of its body, and pose in the body
+        # Name of a part: number of its body, and pose of the part in this body's frame
         home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}
         stack = list(reversed(children["world"]))
         while stack:

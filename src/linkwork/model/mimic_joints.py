@@ -51,10 +51,10 @@ class Mimic:
 
 
 def resolved_chains(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
-    """Return all mimic relations expressed by independent joints, and the cycles of joints that mimic each other.
+    """Return the mimic relations to independent joints, by joint name, and the cycles of joints that mimic each other.
 
-    If a joint mimics another mimic joint, the two relations are composed. `mimics` are the relations by joint name, and
-    each cycle is a list of names.
+    If a joint mimics another mimic joint, the two relations are composed. Joints on a cycle, or that mimic a joint on a
+    cycle, are not in the first result. `mimics` are the relations by joint name; each cycle is a list of names.
     """
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []

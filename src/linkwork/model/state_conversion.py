@@ -29,8 +29,8 @@ State = tuple[Array, Array]
 class JointLayout(NamedTuple):
     """Layout in which another tool stores the coordinates and velocities of one joint kind.
 
-    `nq` is the number of coordinates in that tool; `write` converts q and v from linkwork's layout, and `read` converts
-    them back.
+    `nq` is the number of coordinates of the joint in that tool. `write` maps batches q (nq, n) and v (nv, n) of this
+    joint from linkwork's layout to that of the tool, and `read` maps them back.
     """
 
     nq: int
@@ -45,7 +45,7 @@ def _unchanged_layout(nq: int) -> JointLayout:
 def _reordered_layout(order: Sequence[int]) -> JointLayout:
     """Return the layout of a joint whose coordinates another tool stores in another order than linkwork.
 
-    The velocities are the same in both tools.
+    Coordinate k of the tool is coordinate order[k] of linkwork. The velocities are the same.
     """
     back = np.argsort(order)
     return JointLayout(len(order), lambda q, v: (q[np.array(order)], v), lambda q, v: (q[back], v))
@@ -109,7 +109,7 @@ def _angle(q: Array, v: Array) -> State:
 
 
 def _plane_axes(angle: Array) -> Array:
-    """Return the two axes of a planar joint's child, in the plane, as columns (2, 2, n) for the angles (n,) [rad]."""
+    """Return the child's two in-plane axes, as columns (2, 2, n) in the joint's plane axes, for angles (n,) [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]])
 
@@ -305,7 +305,7 @@ def _joint_layouts(joints: Sequence[Joint], tool: str, continuous: Iterable[str]
 
 
 def _refuse_no_rotation(joint: Joint, q: Array) -> None:
-    """Raise NonFinite if the joint has a quaternion whose norm is zero in a member of the batch q (nq, n)."""
+    """Raise NonFinite if the joint has a quaternion that is zero in a member of its coordinates q (nq, n)."""
     where = QUATERNIONS.get(type(joint.kind))
     if where is not None and not q[where].any(axis=0).all():
         raise NonFinite(f"joint {joint.name!r}: its quaternion is zero; it must be a rotation of unit norm")

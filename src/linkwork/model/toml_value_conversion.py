@@ -86,7 +86,7 @@ def numbers_of_joints(given: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, Any]:
-    """Return a pose as keys and values of a TOML document; a zero position or rotation is omitted.
+    """Return `pose` as keys and values of a TOML document; a zero position and an identity rotation are omitted.
 
     `where` is the key of the position, and `turn` a prefix of the keys of the rotation. Only quarter turns are written
     as angles, because sines differ in their last bit between processors.

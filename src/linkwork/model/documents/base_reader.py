@@ -30,7 +30,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `load` for a reader; None means that the file decides."""
+    """The arguments of `load` that a reader uses; `load` describes them. None means that the file decides."""
 
     floating: bool | None
     gravity: Any
@@ -40,7 +40,7 @@ class Options:
 
 
 class FileLocation(Protocol):
-    """A location in a model file: the line number, and a text for messages."""
+    """A location in a model file: the line number, and, as `str`, a text for messages."""
 
     @property
     def line(self) -> int | None:

@@ -31,10 +31,10 @@ def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _affine(c: Compiled) -> Array:
-    """Return which actuators are enabled and have a force that is an affine function of one control.
+    """Return a boolean array (nactuator,): True for enabled actuators with a force affine in control, length and rate.
 
-    The result is a boolean array, one entry per actuator. Actuators with activation dynamics are excluded. `c` is the
-    model that MuJoCo compiled.
+    Actuators with activation dynamics, a delay, a plugin, or several controls or outputs are excluded. `c` is the model
+    that MuJoCo compiled.
     """
     plain = c.is_a(c.actuator_gaintype, "mjGAIN_FIXED")
     plain |= c.is_a(c.actuator_gaintype, "mjGAIN_AFFINE") & ~c.actuator_gainprm[:, 1:3].any(axis=1)

@@ -112,8 +112,8 @@ class MjcfText:
     def _included(self, at: Element, parent: Element, folder: Path, depth: int) -> list[Element]:
         """Return the XML elements of an included file.
 
-        The file is in the folder of the main file or of the including file, `folder`. `at` is the <include> element,
-        `parent` the element that receives the content of the file, and `depth` the number of nested includes.
+        The file is in the folder of the main file, or in `folder`, that of the including file. `at` is the <include>
+        element, `parent` the element that receives the content of the file, and `depth` the number of nested includes.
         """
         source = at.attributes.get("file", "")
         path = self._located(at, [source, str(folder / source)])
@@ -132,7 +132,7 @@ class MjcfText:
     def _located(self, at: Element, sources: list[str]) -> Path:
         """Return the path of the first file in `sources` that exists in a permitted folder.
 
-        Raise a ModelError at the element `at` if none exists.
+        `sources` are paths relative to the main file. Raise a ModelError at the element `at` if none exists.
         """
         written = sources[0]
         if not written.strip():

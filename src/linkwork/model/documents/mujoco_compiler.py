@@ -70,7 +70,7 @@ class Compiled:
         return found
 
     def names(self, kind: str) -> list[str]:
-        """Return the names of all MuJoCo objects of a kind; an unnamed object gets its kind and number (joint3)."""
+        """Return the names of all MuJoCo objects of a kind, such as "joint"; unnamed ones get a name as joint3."""
         addresses = getattr(self.model, NAMES[kind])
         written = [self._text(self.model.names, int(start)) for start in addresses]
         taken = set(written)
@@ -82,7 +82,7 @@ class Compiled:
         return self._text(self.model.paths, start) if start >= 0 else ""
 
     def is_a(self, number: Any, name: str) -> Any:
-        """Return whether a number, or each number of an array, equals a MuJoCo constant.
+        """Return whether `number`, or each number of an array `number`, equals a MuJoCo constant.
 
         `name` is the name of the constant, such as "mjJNT_FREE".
         """
@@ -90,11 +90,11 @@ class Compiled:
         return np.asarray(number) == int(getattr(enumeration, name))
 
     def disabled(self, flag: str) -> bool:
-        """Return whether the model's <flag> element disables a feature, such as "GRAVITY" or "SPRING"."""
+        """Return whether the model's <flag> element disables the feature `flag`, such as "GRAVITY" or "SPRING"."""
         return bool(self.model.opt.disableflags & int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{flag}")))
 
     def enabled(self, flag: str) -> bool:
-        """Return whether the model's <flag> element enables an optional feature, such as "OVERRIDE"."""
+        """Return whether the model's <flag> element enables the optional feature `flag`, such as "OVERRIDE"."""
         return bool(self.model.opt.enableflags & int(getattr(self.mujoco.mjtEnableBit, f"mjENBL_{flag}")))
 
     @property
@@ -104,7 +104,7 @@ class Compiled:
 
     @property
     def gear(self) -> Array:
-        """The gear vectors (nactuator, 6) of all actuators; the first one if an actuator has several outputs."""
+        """The gear vector (6,) of each actuator's first output, as rows (nactuator, 6)."""
         return self.model.actuator_gear[self.model.actuator_outadr]
 
     def held(self, k: int) -> bool:
@@ -112,7 +112,7 @@ class Compiled:
         return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
 
     def actuators_of(self, j: int) -> Array:
-        """Return a boolean array: True for each actuator that acts directly on joint j, which is a hinge or slide.
+        """Return a boolean array (nactuator,): True for actuators directly on joint j, if this is a hinge or slide.
 
         The rotor inertia of such an actuator adds to the armature of the joint.
         """

@@ -52,8 +52,8 @@ def can_move(link: str, parents: Mapping[str, tuple[str, bool]], floating: bool)
 def add_ground_contacts(builder: Builder, shapes: Iterable[CollisionShape], mass: float, taken: set[str]) -> list[str]:
     """Add the plane z = 0, and contacts of collision shapes of moving links with it, to `builder`.
 
-    `mass` [kg] is the mass of the robot; `taken` are the names of joints, which contacts must not have. Return texts
-    that say what was left out.
+    `mass` [kg] is the mass of the robot, which sets stiffness and damping. `taken` are the names of joints, which
+    contacts must not have. Return texts that name what was left out, each with the reason.
     """
     spring = compliance(SOLREF, SOLIMP, 1.0 / mass)._asdict() if mass > 0.0 else {}
     left_out: dict[str, list[str]] = {}

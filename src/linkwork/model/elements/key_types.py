@@ -300,7 +300,7 @@ def joint_name(role: str = "its joint") -> Kind:
 class _Side(Kind):
     """Kind of field for one side of a clutch: a joint, or a weighted sum {joint: factor} of joints.
 
-    Each joint has one velocity. The sum is stored as pairs of a joint and a factor.
+    Each joint must have one velocity. A sum is stored as pairs (joint name, factor).
     """
 
     def checked(self, value: Any, key: str, element: str) -> Side:
@@ -362,7 +362,7 @@ def choice(*choices: str) -> Kind:
 
 
 class Posed(NamedTuple):
-    """A pose as arguments of a Builder method: `at` (3,) [m], and `rpy` (3,) [rad] or `rotation` (3, 3)."""
+    """A pose as arguments of a Builder method: `at` (3,) [m], and `rpy` (3,) [rad] or, instead, `rotation` (3, 3)."""
 
     at: Any = ZERO
     rpy: Any = ZERO
@@ -425,7 +425,8 @@ class _Place(Kind):
 def place(of: str, where: str = "at", turn: str = "") -> Kind:
     """Return the kind of field whose value is a frame at a given pose on the body that the key `of` names.
 
-    Its TOML keys are `where`, and `turn` + "rpy" or `turn` + "rotation".
+    The TOML key of its position is `where`. The key of its rotation is "rpy", "rpy_deg" or "rotation", with the prefix
+    `turn`.
     """
     return _Place(Place, of=of, where=where, turn=turn)
 
