@@ -1,4 +1,7 @@
-"""The joint kinds. Each class implements the interface `JointKind`; q is (nq,), v and dv are (nv,)."""
+"""The joint kinds. Each class implements the interface `JointKind`; q is (nq,), v and dv are (nv,).
+
+A joint kind can also close a loop of two frames A and B, each on one of two bodies; `closing` has its constraint rows.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class Revolute(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The five rows of a loop of frames A and B: three keep the origins together, two keep the axes parallel."""
+        """The five constraint rows: three keep the origins of A and B together, two the axes (anti)parallel."""
         return (*at_point(), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -95,7 +98,7 @@ class Prismatic(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The five rows of a loop of frames A and B: two keep the origin of B on the axis, three exclude rotation."""
+        """The five constraint rows: two keep the origin of B on the axis of A, three exclude rotation."""
         return (*on_axis(self.n), *unturned())
 
     def transform(self, q: Array) -> Transform:
@@ -135,7 +138,7 @@ class Screw(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The five rows of a loop: four as for `Cylindrical`, and one that couples translation and rotation."""
+        """The five constraint rows: four as for `Cylindrical`, one that couples translation and rotation."""
         return (*on_axis(self.n), *axes_along(self.n), Advance(Angle.about(self.n), self.pitch))
 
     def transform(self, q: Array) -> Transform:
@@ -168,7 +171,7 @@ class Cylindrical(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The four rows of a loop of frames A and B: two keep the origin of B on the axis, two the axes parallel."""
+        """The four constraint rows: two keep the origin of B on the axis of A, two the axes (anti)parallel."""
         return (*on_axis(self.n), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -217,7 +220,7 @@ class Universal(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The four rows of a loop of two frames: three keep the origins together, one the axes at their angle."""
+        """The four constraint rows: three keep the origins of A and B together, one the axes at their angle."""
         return (*at_point(), Alignment(self.n, self.n2, float(self.n @ self.n2)))
 
     def transform(self, q: Array) -> Transform:
@@ -262,7 +265,7 @@ class Ball(JointKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The three rows of a loop of two frames, which keep their origins together."""
+        """The three constraint rows of a loop of frames A and B, which keep their origins together."""
         return at_point()
 
     def transform(self, q: Array) -> Transform:
@@ -335,7 +338,7 @@ class Planar(AxisKind):
 
     @cached_property
     def plane(self) -> Array:
-        """The two orthogonal unit directions of translation, fixed in the joint frame, as columns (3, 2)."""
+        """The two orthogonal unit vectors of translation, fixed in the joint frame, as columns (3, 2)."""
         after = np.roll(np.eye(3), -1, axis=0)[
             int(np.argmax(np.abs(self.n)))
         ]  # the coordinate axis after that of the largest component
@@ -344,7 +347,7 @@ class Planar(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The three rows of a loop: one keeps the origin of B in the plane, two the normals parallel."""
+        """The three constraint rows: one keeps the origin of B in the plane, two the normals (anti)parallel."""
         return (Offset(self.n), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -470,7 +473,7 @@ class Weld(JointKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        """The six rows of a loop of two frames: three keep the origins together, three exclude rotation."""
+        """The six constraint rows: three keep the origins of A and B together, three exclude rotation."""
         return (*at_point(), *unturned())
 
     def transform(self, q: Array) -> Transform:

@@ -145,7 +145,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def mass(self) -> Number:
-        """Total mass of all bodies [kg], without the world."""
+        """Total mass [kg] of all bodies, without parts that are welded to the world."""
         return sum(body.mass for body in self.bodies[1:])
 
     @cached_property

@@ -19,8 +19,8 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
 COUNT = 1000  # number of directions in the first sample, about 6 degrees apart
-FINER = 64  # number of directions in each further sample, in a cone about the best direction
-CONE, SHRINKS = 0.2, 0.6  # angle [rad] of the first cone; each further cone is smaller by this factor
+FINER = 64  # number of directions in each further sample, in a cone about the best direction so far
+CONE, SHRINKS = 0.2, 0.6  # half-angle [rad] of the first cone, and ratio of the angles of successive cones
 LEVELS = 20  # number of cones
 GOLDEN = np.pi * (3.0 - np.sqrt(5.0))  # golden angle [rad] between successive directions on a spiral
 
@@ -31,7 +31,7 @@ def _hull(points: Array) -> Extent:
     return lambda n: (n @ points.T).max(axis=1)
 
 
-# By the name of the class of a shape: the extent along directions
+# Class name of a shape: function that returns the extent h(n) of such a shape, in the frame of the shape
 EXTENTS: dict[str, Callable[[Any], Extent]] = {
     Sphere.__name__: lambda shape: lambda n: np.full(len(n), shape.radius),
     Capsule.__name__: lambda shape: lambda n: shape.radius + 0.5 * shape.length * abs(n[:, 2]),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 POINTS = 4  # largest number of contact points of a solid pair
 WORLD = 0  # the world's body number
-# Shapes of the first and second solid of a pair are in this order
+# In a pair, the shape of the first solid is not after that of the second solid in this order
 ORDER = ("Sphere", "Capsule", "Cylinder", "Box", "Hull", "Mesh", "Plane")
 UNBOUNDED = ORDER.index("Plane")  # shapes from here on do not touch each other
 

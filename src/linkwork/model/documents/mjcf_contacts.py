@@ -24,9 +24,9 @@ EXACT_ON_PLANES = (Sphere, Capsule, Box)  # shapes whose point nearest to a plan
 class ContactsRead(NamedTuple):
     """Contacts of an MJCF model as arguments of the Builder.
 
-    `shapes` maps geom numbers to the names and shapes of collision shapes; None if the contacts do not use collision
-    shapes. `surfaces` has the arguments of `Builder.surface` by name. `touches` and `collisions` are the names and
-    arguments of `Builder.touch` and `Builder.collide`. `left_out` are texts that say what was left out.
+    `shapes` maps geom numbers to the names and shapes of solids; it is None if all contacts are point contacts.
+    `surfaces` has the arguments of `Builder.surface` by name. `touches` and `collisions` are the names and arguments of
+    `Builder.touch` and `Builder.collide`. `left_out` are texts that say what was left out.
     """
 
     shapes: dict[int, tuple[str, Shape]] | None
@@ -49,7 +49,7 @@ def collision_count(c: Compiled) -> tuple[int, int]:
 
 
 def contacts_of(c: Compiled) -> ContactsRead:
-    """Return the contacts of an MJCF model that MuJoCo compiled.
+    """Return the contacts of an MJCF model: point contacts if they are exact for all geoms, else contacts of solids.
 
     `c` is the model that MuJoCo compiled.
     """

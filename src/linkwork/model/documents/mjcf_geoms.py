@@ -23,7 +23,7 @@ SHAPES: dict[str, Callable[[Array], Shape]] = {  # type of geom: function that m
 
 
 def pose(position: Any, quaternion: Any) -> Transform:
-    """Return the pose with a position (3,) [m] and MuJoCo's quaternion (4,)."""
+    """Return the pose with a `position` (3,) [m] and MuJoCo's `quaternion` (4,) (w, x, y, z)."""
     return Transform(matrix_from_quaternion(np.array(quaternion)), np.array(position))
 
 

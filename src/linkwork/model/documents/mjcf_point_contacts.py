@@ -64,9 +64,10 @@ class PointContacts(ContactCollector):
         return found
 
     def touching(self, g: int) -> ContactPoints | None:
-        """Return the contact points of the moving geom g, or None if it has none; record geoms that are approximated.
+        """Return the contact points of the moving geom g in its frame, or None if it has none.
 
-        The points are those of `points_of`, computed once for each geom.
+        The points are those of `points_of`, computed once for each geom. A geom without points, or with points that
+        only approximate it, is recorded for a warning.
         """
         if g not in self.points:
             self.points[g] = found = self.points_of(g)

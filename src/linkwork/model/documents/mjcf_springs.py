@@ -29,7 +29,9 @@ def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _is_plain(c: Compiled, k: int) -> bool:
-    """Return whether tendon k is a straight linear spring and damper without slack, inertia, friction or limits.
+    """Return whether tendon k is a linear spring and damper without slack, inertia, friction or limits.
+
+    It must be a straight line between two sites.
 
     `c` is the model that MuJoCo compiled.
     """

@@ -32,8 +32,8 @@ COUPLING = "mimic=False leaves such joints independent"
 def gap_faults(c: Compiled, text: MjcfText, options: Options, unseen: Iterable[str]) -> Iterator[Fault]:
     """Yield an error for each unsupported MJCF feature that affects accelerations, and one warning for all others.
 
-    `unseen` lists features that the reader has already ignored. `c` is the model that MuJoCo compiled; `options` are
-    those of `load`. `text` is the MJCF text with the lines of its elements.
+    `unseen` has texts on features that the reader has already ignored. `c` is the model that MuJoCo compiled; `options`
+    are those of `load`. `text` is the MJCF text with the lines of its elements.
     """
     mimic = options.mimic
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
@@ -52,7 +52,8 @@ UnsupportedFeature = tuple[str, str, tuple[str, ...], dict[str, str]]
 def _forces(c: Compiled) -> Iterator[UnsupportedFeature]:
     """Yield each unsupported force on bodies or joints of an MJCF model as (reason, remedy, XML tags, XML attributes).
 
-    Tags and attributes identify the XML element with the force. `c` is the model that MuJoCo compiled.
+    The first element of the MJCF text with one of these tags and all attributes has the force; the value "" matches any
+    value. `c` is the model that MuJoCo compiled.
     """
     if c.opt.density or c.opt.viscosity:
         key, fluid = "density" if c.opt.density else "viscosity", f"{c.opt.density:g} kg/m^3, {c.opt.viscosity:g} Pa s"

@@ -50,7 +50,7 @@ def can_move(link: str, parents: Mapping[str, tuple[str, bool]], floating: bool)
 
 
 def add_ground_contacts(builder: Builder, shapes: Iterable[CollisionShape], mass: float, taken: set[str]) -> list[str]:
-    """Add the plane z = 0, and contacts of collision shapes of moving links with it, to `builder`.
+    """Add the plane z = 0, and its contacts with `shapes`, the collision shapes of moving links, to `builder`.
 
     `mass` [kg] is the mass of the robot, which sets stiffness and damping. `taken` are the names of joints, which
     contacts must not have. Return texts that name what was left out, each with the reason.

@@ -23,7 +23,7 @@ from linkwork.model.solid_separation import overlaps
 from linkwork.model.solids import SolidPair, pairs_of_collision
 
 NAME = "contacts"  # name of the collision element
-FREEDOMS = 6  # number of velocities of a free joint
+FREEDOMS = 6  # number of velocities (degrees of freedom) of a free joint
 
 
 class LeftOut(NamedTuple):

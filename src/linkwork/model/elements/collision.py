@@ -88,7 +88,7 @@ class Collision(Element, section="collisions"):
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
         """Yield a fault for each unknown name and each mesh, and if the pairs of solids are invalid as a whole.
 
-        The pairs are invalid if there are none or too many, or if one of them belongs to another collision too.
+        The pairs are invalid if there are none or too many, or if one of them belongs to an earlier collision too.
         """
         yield from (found := list(solid_faults(mechanism, self)))
         if found:
@@ -108,11 +108,11 @@ class Collision(Element, section="collisions"):
             yield Fault(reason, self.label, f"use exclude=[{names!r}] in one of the two collisions")
 
     def press(self, depth: float) -> float:
-        """Return the elastic part of the normal force [N] of a contact point at the penetration `depth` [m]."""
+        """Return the elastic part of the normal force [N] of a contact point at the depth `depth` >= 0 [m]."""
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return the normal stiffness [N/m] and damping [N s/m] of one contact point at the normal force `load` [N]."""
+        """Return normal stiffness [N/m] and damping [N s/m] of one contact point at the normal force `load` [N]."""
         return force_law.slopes(self, load)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:

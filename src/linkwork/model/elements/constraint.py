@@ -21,7 +21,7 @@ UNBOUNDED: Bound = (-np.inf, np.inf)
 
 
 class Constraint(Element):
-    """Base class of a constraint element, which acts while `engaged` is 1 and has no effect while it is 0."""
+    """Base class of a constraint element, which acts while `engaged` is 1 and has no effect while `engaged` is 0."""
 
     holonomic: ClassVar[bool]  # whether the rows constrain positions, not only velocities
 
@@ -65,7 +65,7 @@ class FrameConstraint(Constraint):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,) of the line in the frame `at` on which the origin of the frame `to` moves.
+        """The direction (3,), in the axes of the frame `at`, of the line on which the origin of the frame `to` moves.
 
         None for constraints without such a line.
         """
@@ -83,5 +83,5 @@ class FrameConstraint(Constraint):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the multiplier of each constraint row: minus and plus infinity."""
+        """The bounds (-inf, inf) of the multiplier [N or N m] of each constraint row."""
         return tuple(UNBOUNDED for _ in self.rows)

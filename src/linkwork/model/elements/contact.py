@@ -153,11 +153,11 @@ class Contact(Element, section="contacts"):
         return what, f"{self.body} against {listed(self.against)}"
 
     def press(self, depth: float) -> float:
-        """Return the elastic part of the normal force [N] of the contact at the penetration `depth` [m]."""
+        """Return the elastic part of the normal force [N] of the contact at the penetration `depth` >= 0 [m]."""
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return the normal stiffness [N/m] and damping [N s/m], linearized at the normal force `load` [N]."""
+        """Return normal stiffness [N/m] and damping [N s/m] of the contact, linearized at the force `load` [N]."""
         return force_law.slopes(self, load)
 
 

@@ -23,7 +23,7 @@ OMITTED: Mapping[str, Any] = {"stiffness": None, "tangential_stiffness": None, "
 
 
 def stiffness() -> Any:
-    """Return the definition of the key `stiffness` [N/m], along the normal."""
+    """Return the definition of the key `stiffness` along the normal [N/m], or [N/m^1.5] with a `dissipation`."""
     about = "Stiffness along the surface normal; not needed for rigid contacts"
     kind = positive("N/m").with_rules(NOT_NEGATIVE)
     return key(kind, about, default=None, kw_only=True, parameter=True, usual=0.0)
@@ -77,7 +77,8 @@ def dissipation() -> Any:
 def completed(one: Any) -> dict[str, Any]:
     """Return the force law of the element `one`, with omitted values filled in; raise a ModelError if keys conflict.
 
-    The result is a dict from key to value.
+    `one` is a contact or a collision. The result maps the keys stiffness, tangential_stiffness and tangential_damping
+    to their values; a missing stiffness (rigid contact) becomes 0.
     """
     along, losses = one.tangential_stiffness, one.tangential_damping
     if not one.stiffness and (one.damping or one.dissipation is not None or along or losses):
@@ -101,7 +102,7 @@ def completed(one: Any) -> dict[str, Any]:
 def slopes(one: Any, load: float) -> tuple[float, float]:
     """Return the normal stiffness [N/m] and damping [N s/m] of a contact, linearized at the normal force `load` [N].
 
-    `one` is an element with the force law: a contact or a collision.
+    `one` is an element with the force law: a contact or a collision. Without `dissipation`, `load` has no effect.
     """
     if one.dissipation is None:
         return one.stiffness, one.damping

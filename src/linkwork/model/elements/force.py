@@ -27,7 +27,7 @@ class Motion(Protocol):
         ...
 
     def twist(self, body: str) -> Twist:
-        """Return the velocity [m/s] of a body's origin and the angular velocity [rad/s], each (3,) in world axes."""
+        """Return the velocity [m/s] of a body's origin and its angular velocity [rad/s], each (3,) in world axes."""
         ...
 
     def coordinates(self, joint: str) -> Array:
@@ -81,7 +81,7 @@ class Acting:
         return Acting((*self.bodies, *other.bodies), (*self.joints, *other.joints))
 
     def wrench(self, body: str) -> Wrench:
-        """Return the total force [N] on a body, and torque [N m] about the world's origin, each (3,) in world axes."""
+        """Return total force [N] on a body, and torque [N m] about the world's origin, each (3,) in world axes."""
         total = Wrench.zero()
         for name, force, point, torque in self.bodies:
             if name == body:

@@ -72,7 +72,7 @@ class Loop(FrameConstraint, section="loops"):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of the line of a PointOnLine loop; None for other loop kinds."""
+        """The direction (3,) of a PointOnLine loop's line, in the axes of the frame `at`; None for other kinds."""
         return np.array(self.kind.axis) if isinstance(self.kind, PointOnLine) else None
 
     @property

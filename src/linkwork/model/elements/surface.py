@@ -53,8 +53,8 @@ class Surface(Element, section="surfaces"):
     def near(self, p: Array, radius: float) -> Near:
         """Return the distance [m] of the point p (3,) [m] from the surface, negative inside, and the outward normal.
 
-        The point p, a contact point or the centre of a ball, and the normal are in the surface's frame. Distances up to
-        `radius` [m], the radius of the ball, are exact.
+        The point p, a contact point or the centre of a ball, and the normal are in the surface's frame. For height
+        fields, only distances up to `radius` [m], the radius of the ball, are exact; `radius` is 0 for points.
         """
         return self.shape.near(p, radius) if isinstance(self.shape, HeightField) else self.shape.near(p)
 

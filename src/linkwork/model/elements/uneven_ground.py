@@ -36,7 +36,7 @@ MOST = 24  # largest number of iterations of Newton's method for a foot point; 3
 ASIDE = 0.6  # distance of four starting points to the vertical projection, relative to the height of the point
 # --- foot points on a HeightField ---
 START = 0.25  # Newton's method starts at this fraction of a cell's width, or at 1 - START, whichever is nearer
-SEARCHES = 5  # iterations of Newton's method with bisection for the foot point on one cell
+SEARCHES = 5  # number of iterations of Newton's method with bisection for the foot point on one cell
 RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; the time grows with its square
 
 
