@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 class Input(NamedTuple):
-    """An array argument of a public function: its `value`, and `core`, the shape that it must have for one state."""
+    """An array argument of a public function: its `value`, and `core`, its required shape for one state."""
 
     value: Any
     core: Shape

@@ -84,7 +84,10 @@ class Layout(NamedTuple):
 
 
 def tree_faults(joints: Iterable[JointSpecification], parts: Iterable[str]) -> Iterator[Fault]:
-    """Yield a fault for each reason why the joints do not connect all parts in one tree rooted in the world."""
+    """Yield a fault for each reason why the joints do not connect all parts in one tree rooted in the world.
+
+    `parts` are the names of all bodies that were added, before welded ones are merged.
+    """
     joints, parts = list(joints), list(parts)
     bodies = {"world": None} | dict.fromkeys(parts)
     carried: dict[str, str] = {}

@@ -154,8 +154,8 @@ class JointKind(ClosingKind):
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
         """Return the joint forces (nv,) [N m or N] and the energy [J] of springs in the joint at the coordinates q.
 
-        The springs have the `stiffness` (nv,) [N m/rad or N/m], one for each velocity. Their forces are zero at the
-        coordinates `rest` (nq,).
+        The springs have the `stiffness` (nv,) [N m/rad or N/m], one for each velocity. All spring forces are zero at
+        the coordinates `rest` (nq,).
         """
         stretch = self.difference(rest, q)
         return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5

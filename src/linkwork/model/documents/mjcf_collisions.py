@@ -34,8 +34,8 @@ class ContactParameters(NamedTuple):
     """Parameters of the contact between two geoms, as MuJoCo combines them.
 
     `condim` is 1, 3, 4 or 6. `friction` (5,) has two sliding coefficients, one torsional coefficient [m] and two
-    rolling coefficients [m]; `solref` (2,) and `solimp` (5,) have MuJoCo's meaning. `offsets` (2,) [m] are margin and
-    gap.
+    rolling coefficients [m]; `solref` (2,) and `solimp` (5,) are MuJoCo's parameters of soft contacts.
+    `offsets` (2,) [m] are margin and gap.
     """
 
     condim: int

@@ -95,8 +95,9 @@ def _forces(c: Compiled) -> Iterator[UnsupportedFeature]:
 def _constraints(c: Compiled, mimic: bool) -> Iterator[UnsupportedFeature]:
     """Yield each unsupported equality constraint as (reason, remedy, XML tags, XML attributes).
 
-    Linear joint couplings and loop closures are supported. `c` is the model that MuJoCo compiled; `mimic` is the option
-    of `load`.
+    Constraints with the same reason are listed together; tags and attributes identify the first XML element of their
+    kind. Loop closures and linear joint couplings are supported. If `mimic`, the option of `load`, is false, couplings
+    of joints are not listed, since they are left out on purpose. `c` is the model that MuJoCo compiled.
     """
     found: dict[tuple[str, str, str, str], list[str]] = {}  # (reason, remedy, tag, attribute): names of constraints
     for k, name in enumerate(c.names("equality")):

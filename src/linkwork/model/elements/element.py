@@ -37,7 +37,7 @@ class Rotor(NamedTuple):
 
     `row` (nv,) are the ratios of the drive: the rotor has the speed gear (row . v) [rad/s or m/s] at the velocities v
     (nv,). `inertia` [kg m^2 or kg] is the inertia of the rotor times gear^2, so that the rotor has the kinetic energy
-    inertia (row . v)^2 / 2 [J].
+    inertia (row . v)^2 / 2 [J]. Here gear is the gear ratio of the drive.
     """
 
     drive: str

@@ -33,7 +33,10 @@ class VelocityRow(NamedTuple):
 
 
 class VelocityConstraint(Constraint):
-    """Base class of constraints such as clutches and brakes: linear combinations of joint velocities are zero."""
+    """Base class of constraints such as clutches and brakes: linear combinations of joint velocities are zero.
+
+    If the multiplier of a row reaches a bound, the row slips and the combination need not be zero.
+    """
 
     holonomic = False
     writes_all = True

@@ -170,11 +170,11 @@ class Sleeve(FrictionLaw):
 
 
 def radial_loads(axis: Array, length: float, center: float) -> tuple[Array, ...]:
-    """Return a matrix (3, 6) for each bearing, which maps the joint's load [N, N m] to the bearing's radial force [N].
+    """Return a matrix (k, 6) for each bearing; it maps the joint's load [N, N m] to the bearing's radial force [N].
 
     The load is a wrench [force; torque] about the origin. Two bearings have the distance `length` [m] from each other
     on the unit vector `axis` (3,) through the origin; the middle between them is at `center` [m]. If `length` is 0,
-    there is one bearing.
+    there is one bearing. The radial force has k = 2 components normal to the axis, or k = 3 for a traced axis.
     """
     radial = across(axis)
     if is_zero(length):
