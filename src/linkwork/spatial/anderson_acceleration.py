@@ -16,7 +16,7 @@ from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 from linkwork.tolerances import HUGE, TINY
 
 DEPTH = 6  # number of previous iterations whose results are combined
-WORSE = 2.0  # growth of the residual in one iteration above which all stored iterations are discarded
+WORSE = 2.0  # factor of growth of the residual in one iteration above which all stored iterations are discarded
 QUICK, CAREFUL = 100, 300  # number of iterations in the quick mode, then in the careful mode
 DEPENDENT = 1e-10  # relative regularization of the equations for the combination: moves may be linearly dependent
 
@@ -27,13 +27,13 @@ class AndersonIteration(NamedTuple):
     `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
     move of the last iteration (result minus start), scaled so that its entries are comparable. `ends` (DEPTH, k) and
     `moves` (DEPTH, j) are the changes of `end` and `move` from one iteration to the next, latest last. `residual` is
-    the residual that the caller gave for the last iteration. `is_combination` is 1 if `start` is a combination of
-    results, and 0 if it is the last result.
+    the measure of error, at least 0, that the caller gave for the last iteration. `is_combination` is 1 if `start` is a
+    combination of results, and 0 if it is the last result.
 
     An iteration that does not converge may cycle. The caller therefore has two modes of iteration, and `iterations`,
     the number of iterations so far (0 again after two cycles), selects one: first QUICK iterations in the quick mode,
-    then CAREFUL iterations in the careful mode, which makes smaller moves, then both again. From the second cycle on, a
-    combination that increased the residual is undone.
+    then CAREFUL iterations in the careful mode, which makes smaller moves, then both again. In every second cycle,
+    a combination after which the residual grew by more than the factor WORSE is undone.
     """
 
     start: Array
@@ -49,7 +49,7 @@ class AndersonIteration(NamedTuple):
     def at(x: Array, moves: int) -> AndersonIteration:
         """Return the state before the first iteration, which starts at x (k,).
 
-        `moves` is the number j of entries of a move.
+        `moves` is the number j of entries of a scaled move, which may differ from k.
         """
         return AndersonIteration(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 

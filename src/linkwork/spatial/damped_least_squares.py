@@ -42,8 +42,9 @@ class Reflection(NamedTuple):
 class LeastSquares(NamedTuple):
     """Factors of a matrix A (m, n) for damped least squares (see the module's docstring); `shape` is (m, n).
 
-    `row_scales` and `column_scales` scale A to unit size. `reflections` has one Householder reflection for each nonzero
-    column of A, and `R` the entries of each row of the triangular factor beyond the diagonal, by column.
+    `row_scales` and `column_scales` are the factors, by row and column number, that scale A to unit size; zero rows and
+    columns are left out. `reflections` maps each nonzero column of A to its Householder reflection. `R` maps each
+    nonzero column j to row j of the triangular factor: its entries beyond the diagonal, by column number.
     """
 
     shape: tuple[int, int]
@@ -101,7 +102,7 @@ def least_squares_factors(A: Array) -> LeastSquares:
 
 
 def _scalar_product(a: Entries, b: Entries) -> Number:
-    """Return the scalar product of two sparse columns a and b, which map row numbers to entries."""
+    """Return the scalar product of two sparse columns a and b, dicts from row number to entry."""
     return sum(x * b[i] for i, x in a.items() if i in b)
 
 

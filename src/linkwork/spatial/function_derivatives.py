@@ -26,9 +26,9 @@ FIRST, SECOND = np.array([1, -8, 8, -1]) / 12.0, np.array([-1, 16, 16, -1]) / 12
 
 
 class SecondOrder(NamedTuple):
-    """Value of a function of two numbers, with its first derivatives `slopes` (2,) and second derivatives `curvature`.
+    """The `value` of a function of two numbers x and y, with its first and second partial derivatives.
 
-    The curvature is (2, 2).
+    `slopes` (2,) are the derivatives by x and y, and `curvature` (2, 2) is the symmetric matrix of second derivatives.
     """
 
     value: Number
@@ -40,7 +40,7 @@ class SecondOrder(NamedTuple):
 def second_order_for(kind: object, function: Callable[[Any, Any], Any], x: Number, y: Number) -> SecondOrder:
     """Return value and derivatives of function(x, y); the type of the number `kind` selects the implementation.
 
-    For floats, the derivatives are finite differences of order four. Slopes are (2,), the curvature is (2, 2).
+    This implementation, for floats, uses finite differences of order four. The value of `function` is one number.
     """
     slopes, second = [], []
     middle, a = function(x, y), SECOND_STEP
@@ -62,10 +62,11 @@ def second_order(function: Callable[[Any, Any], Any], x: Number, y: Number) -> S
 
 
 def rate_along(function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int) -> Array:
-    """Return the derivative (size,) of function(x + s direction) with respect to s at s = 0; x is (n,).
+    """Return the derivative (size,) of function(x + s direction) with respect to s at s = 0.
 
-    The derivative is exact for traced numbers, unless the function has compiled loops. Otherwise it is the central
-    difference between s = step and s = -step.
+    x and `direction` are (n,), s is a number, and the values of `function` are (size,). The derivative is exact for
+    traced numbers, unless the function has compiled loops. Otherwise it is the central difference between s = step and
+    s = -step.
     """
     kind = sum(x, 0.0) + sum(direction, 0.0)
     return rate_along_for(kind, function, x, direction, step, size)
@@ -82,7 +83,8 @@ def rate_along_for(
 ) -> Array:
     """Return the derivative (size,) of `function` at x (n,) along a direction (n,); see `rate_along`.
 
-    The type of the number `kind` selects the implementation. `step` is the step of a central difference.
+    The type of the number `kind` selects the implementation. This one, for floats, uses a central difference with
+    this `step`.
     """
     return central_difference(function, x, direction, step, size)
 
@@ -90,9 +92,9 @@ def rate_along_for(
 def central_difference(
     function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int
 ) -> Array:
-    """Return the central difference (size,) of `function` at x (n,) along a direction (n,); see `rate_along`.
+    """Return the derivative (size,) of `function` at x (n,) along a direction (n,), as a central difference.
 
-    The points are s = step and s = -step.
+    It is (function(x + step direction) - function(x - step direction)) / (2 step).
     """
 
     def add(k: Number, total: Array) -> tuple[Array]:

@@ -29,7 +29,7 @@ class RigidInertia:
 
     @staticmethod
     def zero() -> RigidInertia:
-        """Return the inertia of a massless body."""
+        """Return the inertia of a massless body: mass, first moment and rotational inertia are zero."""
         return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
     @staticmethod
@@ -47,7 +47,10 @@ class RigidInertia:
         return RigidInertia(self.mass + other.mass, self.moment + other.moment, self.rotational + other.rotational)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Return the momentum of a body with twist V = [v; w]: [m v - h x w; I w + h x v], with the first moment h."""
+        """Return the momentum [kg m/s, kg m^2/s] of a body with twist V = [v; w], about the frame's origin.
+
+        It is [m v - h x w; I w + h x v], with the first moment h = `moment` and I = `rotational`.
+        """
         h, v, w = self.moment, V.linear, V.angular
         return Force(v * self.mass - cross(h, w), self.rotational @ w + cross(h, v))
 
@@ -62,7 +65,10 @@ class RigidInertia:
 
     @property
     def central(self) -> tuple[Array, Array]:
-        """The centre of mass (3,) [m], and the inertia (3, 3) [kg m^2] about it; zero for a massless body."""
+        """The centre of mass (3,) [m], and the inertia (3, 3) [kg m^2] about it, both in the frame's axes.
+
+        The centre of mass of a massless body is the frame's origin.
+        """
         c, h, I = self.moment / (self.mass + TINY), self.moment, self.rotational
         ch = dot(c, h)
         return c, symmetric(lambda i, j: I[i, j] - (ch if i == j else 0.0) + h[i] * c[j])
@@ -89,16 +95,16 @@ class RigidInertia:
 
     @property
     def matrix(self) -> Array:
-        """The rigid-body inertia as a dense matrix (6, 6), linear part first."""
+        """The rigid-body inertia as a dense matrix (6, 6) about the frame's origin, linear part first."""
         return self.articulated().matrix
 
 
 @dataclass(frozen=True, eq=False)
 class ArticulatedInertia:
-    """Articulated-body inertia P (6, 6), stored as its mass, coupling and inertia blocks M, H, I (3, 3).
+    """Articulated-body inertia P (6, 6) about the origin of a frame, stored as blocks M [kg], H [kg m] and I [kg m^2].
 
-    [f; n] = [[M, H], [H^T, I]] [v; w]: P maps the acceleration of a body to the wrench that causes it, if all joints
-    outboard of the body are free to move.
+    [f; n] = P [v; w] with P = [[M, H], [H^T, I]], blocks (3, 3) in the frame's axes. P maps the acceleration [v; w] of
+    a body to the wrench [f; n] that causes it, if all joints outboard of the body are free to move.
     """
 
     M: Array
@@ -109,7 +115,10 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Return the wrench that gives the body the acceleration V, or one wrench for each column of a matrix V."""
+        """Return the wrench [N, N m] that gives the body the acceleration V [m/s^2, rad/s^2].
+
+        If V is a matrix of columns (6, k), the result has one wrench for each column.
+        """
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:

@@ -21,7 +21,7 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)  # quaternion of the identity rotation
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the quaternion product a b (4,): rotation b followed by rotation a, as for rotation matrices."""
+    """Return the product a b (4,) of quaternions a and b (4,): rotation b, then rotation a, as for matrices."""
     vector = b[1:] * a[0] + a[1:] * b[0] + cross(a[1:], b[1:])
     return np.array([a[0] * b[0] - dot(a[1:], b[1:]), *vector])
 
@@ -32,7 +32,7 @@ def conjugate(q: Array) -> Array:
 
 
 def normalized(q: Array) -> Array:
-    """Return the unit quaternion q / |q| (4,)."""
+    """Return the unit quaternion q / |q| (4,) of a nonzero quaternion q (4,)."""
     return q / np.sqrt(q @ q)
 
 
@@ -49,33 +49,33 @@ def W_R(q: Array) -> Array:
 
 
 def W_b(q: Array) -> Array:
-    """Return the matrix (3, 4) from the rate of a unit quaternion to the body angular velocity (S4 A.1).
+    """Return the matrix (3, 4) from the rate qdot [1/s] of a unit quaternion q of R_ab to angular velocity (S4 A.1).
 
-    w_b = W_b(q) @ qdot.
+    w_b = W_b(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame a, in the axes of b.
     """
     return 2.0 * W_L(conjugate(q))[1:]
 
 
 def W_s(q: Array) -> Array:
-    """Return the matrix (3, 4) from the rate of a unit quaternion to the spatial angular velocity (S4 A.2).
+    """Return the matrix (3, 4) from the rate qdot [1/s] of a unit quaternion q of R_ab to angular velocity (S4 A.2).
 
-    w_s = W_s(q) @ qdot.
+    w_s = W_s(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame a, in the axes of a.
     """
     return 2.0 * W_R(conjugate(q))[1:]
 
 
 def B_b(q: Array) -> Array:
-    """Return the matrix (4, 3) from the body angular velocity to the rate of a quaternion (S4 A.4).
+    """Return the matrix (4, 3) from the body angular velocity w_b to the rate of a quaternion q of R_ab (S4 A.4).
 
-    qdot = B_b(q) @ w_b.
+    qdot = B_b(q) @ w_b [1/s], with the angular velocity w_b (3,) [rad/s] of b relative to a, in the axes of b.
     """
     return 0.5 * W_L(q)[:, 1:]
 
 
 def B_s(q: Array) -> Array:
-    """Return the matrix (4, 3) from the spatial angular velocity to the rate of a quaternion (S4 A.5).
+    """Return the matrix (4, 3) from the spatial angular velocity w_s to the rate of a quaternion q of R_ab (S4 A.5).
 
-    qdot = B_s(q) @ w_s.
+    qdot = B_s(q) @ w_s [1/s], with the angular velocity w_s (3,) [rad/s] of b relative to a, in the axes of a.
     """
     return 0.5 * W_R(q)[:, 1:]
 
@@ -170,7 +170,7 @@ def rpy_from_matrix(R: Array) -> Array:
 
 
 def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
-    """Return SpaceDyn's direction cosines C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2).
+    """Return SpaceDyn's direction cosines C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) for angles [rad] (S3 3.2).
 
     C0 maps inertial to body coordinates. Its transpose A0 = C0^T rotates about the body's x, then y, then z axis;
     `matrix_from_rpy` rotates about fixed axes.
@@ -198,7 +198,11 @@ def _series(x: Number, *coefficients: float) -> Number:
 
 
 def half_sinc(squared: Number) -> Number:
-    """Return sin(theta/2) / theta, the factor from rotation vector to quaternion, from squared = theta^2."""
+    """Return sin(theta/2) / theta from `squared`, which is theta^2.
+
+    theta [rad] is the length of a rotation vector w. The vector part of the unit quaternion of w is this factor times
+    w.
+    """
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     series = _series(squared / 4.0, 1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800)
@@ -206,7 +210,7 @@ def half_sinc(squared: Number) -> Number:
 
 
 def exp_coefficient(squared: Number) -> Number:
-    """Return (theta - sin theta) / theta^3, a coefficient of the exponential map, from squared = theta^2."""
+    """Return (theta - sin theta) / theta^3 from `squared` = theta^2 [rad^2]; a coefficient of `exp_transform`."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     factorials = (6, -120, 5040, -362880, 39916800, -6227020800, 1307674368000, -355687428096000)
@@ -216,9 +220,9 @@ def exp_coefficient(squared: Number) -> Number:
 
 
 def log_coefficient(squared: Number) -> Number:
-    """Return (1 - (theta/2) cot(theta/2)) / theta^2, a coefficient of the logarithm of a pose, from squared = theta^2.
+    """Return (1 - (theta/2) cot(theta/2)) / theta^2 from `squared` = theta^2; a coefficient of `log_transform`.
 
-    theta must be below 2 pi.
+    The rotation angle theta [rad] must be below 2 pi.
     """
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
@@ -261,8 +265,8 @@ def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
     """Return x / sin(x) as a function of w = cos(x), and the first and second derivatives of this function.
 
     The rotation vector of a unit quaternion (w, v) is 2 v x / sin(x). The functions are smooth at the identity and at
-    half a turn. They are valid for w >= LEAST_COSINE (rotations up to 3.24 rad); for smaller w the first result is the
-    large number TOO_FAR.
+    half a turn. They are valid for w >= LEAST_COSINE (rotations up to 3.24 rad). For smaller w, x / sin(x) is replaced
+    by the large number TOO_FAR, and the derivatives have no meaning.
     """
     t = 1.0 - w
     k, u = _polynomial(t, _ANGLE_PER_SINE), 1.0 / (1.0 + w)
@@ -296,7 +300,7 @@ def exp_quaternion(w: Array) -> Array:
 
 
 def log_quaternion(q: Array) -> Array:
-    """Return the rotation vector (3,) [rad] of a quaternion q (4,) of any norm; its angle is in [0, pi]."""
+    """Return the rotation vector (3,) [rad] of a quaternion q (4,) of any norm; the rotation angle is in [0, pi]."""
     q = where(q[0] < 0.0, -q, q)
     s, v = q[0], q[1:]
     squared = dot(v, v)
@@ -316,5 +320,5 @@ def exp_matrix(w: Array) -> Array:
 
 
 def log_matrix(R: Array) -> Array:
-    """Return the rotation vector (3,) [rad] of the rotation matrix R; its angle is in [0, pi]."""
+    """Return the rotation vector (3,) [rad] of a rotation matrix R (3, 3); the rotation angle is in [0, pi]."""
     return log_quaternion(quaternion_from_matrix(R))

@@ -45,17 +45,20 @@ class RowArray(Protocol):
         ...
 
     def put(self, index: Number, row: Sequence[Number] | Array, /, first: int = 0, when: Condition = True) -> Any:
-        """Return the array after numbers are written to row `index`, from column `first` on, if `when` is true."""
+        """Return the array after the numbers `row` are written to row `index`, from column `first` on.
+
+        Nothing is written if the condition `when` is false.
+        """
         ...
 
 
 class Selection(Protocol):
-    """Interface of a selection of rows of a row array: the rows that a loop visits."""
+    """Interface of a selection of rows of a row array, over whose row numbers the loop `visit` runs."""
 
     def visit(self, body: Callable[..., tuple[Any, ...]], /, *state: Any, backward: bool = False) -> tuple[Any, ...]:
-        """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
+        """Return the loop state after state = body(k, *state) for each selected row number k, in increasing order.
 
-        If `backward` is true, the order is decreasing.
+        `state` are the numbers and arrays of the initial state. If `backward` is true, the order of k is decreasing.
         """
         ...
 
@@ -69,7 +72,7 @@ class Selections(Protocol):
 
 
 class RowLayout:
-    """The layout of a row that contains several arrays, one after the other, with the given shapes."""
+    """The layout of a row that contains several arrays, one after the other, with the shapes `shapes`, in C order."""
 
     def __init__(self, *shapes: tuple[int, ...]):
         self._shapes = shapes
@@ -116,8 +119,8 @@ def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None
 def selected_rows_of_groups(flags: RowArray, size: int, groups: Selection) -> Selections:
     """Return the selections of rows of `flags` whose first number is not zero, for groups of `size` successive rows.
 
-    Group k has the rows from k times `size` on; `groups` are the numbers of the groups that are needed. Loops that
-    visit the same groups many times then search for the selected rows only once.
+    Group k has the rows from k times `size` on. The selection `groups` has the numbers of the groups that are needed. A
+    loop that visits the same groups many times then finds the selected rows already listed.
     """
     choose = getattr(flags, "selections", None)
     if choose is not None:

@@ -78,9 +78,9 @@ def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
 
 
 def lookup(table: Array, index: Any) -> Any:
-    """Return the entry of a table (n, ...) at an index that is rounded down and clipped to 0 ... n - 1.
+    """Return `table[index]` for a table (n, ...) and an index that is rounded down and clipped to 0 ... n - 1.
 
-    A NaN index reads the first entry. A traced index has a method `lookup(table)`, which is called here.
+    A NaN index reads entry 0. A traced index has a method `lookup(table)`, which is called here.
     """
     found = getattr(index, "lookup", None)
     return table[int(min(max(0.0, index), len(table) - 1.0))] if found is None else found(table)
@@ -118,7 +118,7 @@ def arctan2(y: Number, x: Number) -> Number:
 
 
 def dot(a: Array, b: Array) -> Number:
-    """Return the scalar product of two 3-vectors a and b; NumPy's is slow for object arrays."""
+    """Return the scalar product of two vectors a and b (3,); NumPy's product is slow for object arrays."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -133,13 +133,13 @@ def hat(a: Array) -> Array:
 
 
 def symmetric(entry: Callable[[int, int], Number]) -> Array:
-    """Return the symmetric matrix (3, 3) with the upper-half entries entry(i, j), each of which is computed once."""
+    """Return the symmetric matrix (3, 3) with entries entry(i, j); `entry` is called once for each i <= j."""
     xx, xy, xz, yy, yz, zz = (entry(i, j) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def congruence(R: Array, A: Array) -> Array:
-    """Return R A R^T (3, 3) for a symmetric matrix A (3, 3); the result is exactly symmetric."""
+    """Return R A R^T (3, 3) for R (3, 3) and a symmetric matrix A (3, 3); the result is exactly symmetric."""
     B = R @ A
     return symmetric(lambda i, j: dot(B[i], R[j]))
 
@@ -166,8 +166,8 @@ def largest(values: Array) -> Number:
 class LDLT(NamedTuple):
     """Factors A = L D L^T of a small symmetric positive definite matrix A (d, d).
 
-    `L` are the rows of the unit lower triangular factor below the diagonal, and `inverse_D` (d,) is the diagonal of
-    D^-1.
+    `L` are the rows of the unit lower triangular factor L, row i with its i entries before the diagonal. `inverse_D`
+    (d,) is the diagonal of D^-1.
     """
 
     L: tuple[tuple[Number, ...], ...]
@@ -182,9 +182,9 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """Return an object whose method `solve` is fast for many right-hand sides; for dense factors, this object.
+        """Return an object whose method `solve` is fast for many right-hand sides; here, these dense factors.
 
-        Sparse factorizations return their inverse factors.
+        Sparse factorizations with the same interface return the inverses of their factors instead.
         """
         return self
 
@@ -215,8 +215,9 @@ def ldlt(A: Array) -> LDLT:
 class LU(NamedTuple):
     """Factors A = L U of a small matrix A (d, d).
 
-    `L` are the rows of the unit lower triangular factor, without the diagonal. `U` are the rows of the upper triangular
-    factor, without the diagonal, and `inverse` (d,) are the reciprocals of its diagonal.
+    `L` are the rows of the unit lower triangular factor, row i with its i entries before the diagonal. `U` are rows of
+    d numbers; only their entries beyond the diagonal belong to the upper triangular factor. `inverse` (d,) are the
+    reciprocals of the diagonal of this factor.
     """
 
     L: tuple[tuple[Number, ...], ...]
@@ -233,7 +234,7 @@ class LU(NamedTuple):
         return np.array(x)
 
     def packed(self) -> Array:
-        """Return the factors as one matrix (d, d): L below the diagonal, U above it, and the inverse diagonal of U."""
+        """Return the factors as one matrix (d, d): L below the diagonal, U above it, `inverse` on it."""
         rows = zip(self.L, self.inverse, self.U, strict=True)
         return np.array([[*lower, inverse, *upper[i + 1 :]] for i, (lower, inverse, upper) in enumerate(rows)])
 
@@ -264,7 +265,10 @@ def lu(A: Array) -> LU:
 
 
 def _forward_substituted(L: tuple[tuple[Number, ...], ...], b: Array) -> list[Any]:
-    """Return L^-1 b, by forward substitution with the rows of the unit lower triangular L."""
+    """Return L^-1 b by forward substitution, as a list of d numbers or rows; b is (d,) or (d, k).
+
+    `L` has the rows of a unit lower triangular matrix (d, d); only entries before the diagonal are read.
+    """
     y: list[Any] = []
     for i in range(len(L)):
         y.append(b[i] - sum(L[i][j] * y[j] for j in range(i)) if i else b[i])

@@ -30,7 +30,10 @@ class Tracer(Protocol):
         ...
 
     def row_array(self, count: int, size: int) -> Any:
-        """Return a new array whose rows are read and written at computed indices; see `spatial.row_arrays`."""
+        """Return a new array of `count` rows of `size` numbers, read and written at indices that a loop computes.
+
+        See `spatial.row_arrays`.
+        """
         ...
 
 
@@ -74,7 +77,7 @@ _deadline: ContextVar[float] = ContextVar("deadline of loops in plain Python", d
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Context manager inside which loops in plain Python raise OutOfTime after the given time `seconds` [s]."""
+    """Context manager inside which traceable loops that run in Python raise OutOfTime after `seconds` [s]."""
     token = _deadline.set(time.perf_counter() + seconds)
     try:
         yield
@@ -89,7 +92,10 @@ def check_time() -> None:
 
 
 def repeat(count: Any, body: Callable[..., State], *state: Any) -> State:
-    """Return the loop state after `count` iterations of state = body(k, *state), k = 0, 1, ..."""
+    """Return the loop state after `count` iterations of state = body(k, *state), with k = 0, 1, ..., count - 1.
+
+    `state` are the numbers and arrays of the initial state; the result is a tuple of the final ones.
+    """
     return record(count, lambda k, *now: (body(k, *now), ()), *state)[0]
 
 
@@ -118,8 +124,9 @@ def iterate(
 ) -> tuple[State, Any, Any]:
     """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count and `done`.
 
-    In a batch every member stops separately: its state does not change after it is done. A member with NaN values is
-    never done and stops after `most` iterations. If the condition `start` is false, there is no iteration.
+    In a batch every member stops separately: its state does not change after it is done. Comparisons with NaN are
+    false: a member with NaN values is therefore usually never done, and stops after `most` iterations. If the condition
+    `start` is false, there is no iteration, and the returned `done` is true.
     """
     tracer = _tracer.get()
     if tracer is not None:

@@ -41,7 +41,7 @@ B = TypeVar("B", bound=MovableBothWays)
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """Pose of frame b in frame a: rotation R (3, 3) and position p (3,) [m] of b's origin."""
+    """Pose X_ab of frame b in frame a: rotation matrix R_ab (3, 3), and b's origin p (3,) [m] in a's coordinates."""
 
     R: Array
     p: Array
@@ -78,13 +78,16 @@ class Transform:
 
     @property
     def matrix(self) -> Array:
-        """Homogeneous matrix (4, 4) of the transform (S4 A.4)."""
+        """Homogeneous matrix (4, 4) [[R, p], [0, 1]] of the transform (S4 A.4)."""
         return np.array(
             [[*self.R[0], self.p[0]], [*self.R[1], self.p[1]], [*self.R[2], self.p[2]], [0.0, 0.0, 0.0, 1.0]]
         )
 
     def snapped(self) -> Transform:
-        """Return the transform with entries within 1e-12 of 0 or +-1 made exact, so that the compiler can simplify."""
+        """Return the transform with entries of R and p within 1e-12 of 0 or +-1 made exact.
+
+        The compiler can then simplify products with these entries.
+        """
         return Transform(snap(self.R), snap(self.p))
 
 
@@ -97,7 +100,10 @@ def snap(a: Array) -> Array:
 
 
 def exp_transform(V: Motion) -> Transform:
-    """Return the pose that a body reaches in unit time at the constant body twist V (exponential map)."""
+    """Return the pose that a body reaches in 1 s from the identity pose at the twist V (exponential map).
+
+    V [m/s, rad/s] is the velocity of the body in its own frame, and constant there.
+    """
     v, w = V.linear, V.angular
     squared = dot(w, w)
     h = half_sinc(squared)
@@ -107,9 +113,9 @@ def exp_transform(V: Motion) -> Transform:
 
 
 def log_transform(X: Transform) -> Motion:
-    """Return the constant body twist that reaches the pose X in unit time (logarithm of X).
+    """Return the twist [m/s, rad/s], constant in the body's frame, that reaches pose X in 1 s (logarithm of X).
 
-    The rotation angle is in [0, pi]. This is the inverse of `exp_transform`.
+    The motion begins at the identity pose and has a rotation angle in [0, pi]. The function inverts `exp_transform`.
     """
     w = log_matrix(X.R)
     wp = cross(w, X.p)

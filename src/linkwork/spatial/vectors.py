@@ -64,16 +64,20 @@ class SixVector:
 
 @dataclass(frozen=True, eq=False)
 class Motion(SixVector):
-    """A spatial velocity or acceleration: linear part at the frame's origin [m/s], angular part [rad/s]."""
+    """A spatial velocity [m/s, rad/s] or acceleration [m/s^2, rad/s^2], in the axes of its frame.
+
+    The linear part is that of the body's point at the frame's origin.
+    """
 
     @overload
     def cross(self, other: Motion) -> Motion: ...
     @overload
     def cross(self, other: Force) -> Force: ...
     def cross(self, other: Motion | Force) -> Motion | Force:
-        """Return V x M for a Motion M, or V x* F for a Force F, where V is this velocity.
+        """Return V x M for a Motion M, or V x* F for a Force F, where V is this velocity and `other` is M or F.
 
-        This is the time derivative of `other`, a vector that is fixed in a frame with the velocity V.
+        The result is the rate of change [1/s times the unit of `other`] of M or F if it is fixed in a frame that moves
+        with the velocity V.
         """
         v, w = self.linear, self.angular
         if isinstance(other, Motion):
@@ -81,9 +85,10 @@ class Motion(SixVector):
         return Force(cross(w, other.linear), cross(v, other.linear) + cross(w, other.angular))
 
     def pair(self, force: Force) -> Any:
-        """Return the power [W] of `force` along this motion.
+        """Return the power [W] of `force` along this velocity: their scalar product, about the same point.
 
-        The power is a number; it is (k,) or (k, l) if one or both are matrices of columns.
+        The power is a number for two spatial vectors. It is (k,) if only one of velocity and force is a matrix of k
+        columns, and (k, l) for a velocity with k columns and a force with l columns.
         """
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 
@@ -99,7 +104,7 @@ class Motion(SixVector):
 
 @dataclass(frozen=True, eq=False)
 class Force(SixVector):
-    """A wrench: force [N] and torque about the frame's origin [N m]."""
+    """A wrench: force `linear` [N] and torque `angular` about the frame's origin [N m], in the frame's axes."""
 
     def to_frame_a(self, X: Transform) -> Force:
         """Return this wrench, given in frame b, expressed in frame a; X is X_ab: Ad_X^-T F.
