@@ -81,7 +81,7 @@ def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
     """Return the directional derivatives (k, *outputs.shape) of traced `outputs` along k `directions`.
 
     `directions` (k, *inputs.shape) are directions in the space of the traced `inputs`, as floats or traced numbers.
-    Unit directions give the columns of the Jacobian.
+    Unit directions give the columns of the Jacobian of `outputs` with respect to `inputs`.
     """
     graph, starts, ends, order = _path(outputs, inputs)
     columns = []
@@ -215,5 +215,5 @@ def _accumulate(graph: Graph, adjoints: dict[int, int], number: int, contributio
 
 
 def _derivative_number(graph: Scope, number: int | None) -> Any:
-    """Return the derivative with the graph node `number` as a traced number, or 0.0 if `number` is None."""
+    """Return the derivative that graph node `number` computes, as a traced number or float; 0.0 if it is None."""
     return 0.0 if number is None else wrap(graph, number)

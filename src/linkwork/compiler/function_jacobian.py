@@ -53,8 +53,9 @@ def _jacobian(y: Array, x: Array) -> Array:
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
     """Return the derivative of `function` as a function x (n,) -> (n, n); zeros if `function` is long.
 
-    `function` maps (n,) to (n,). It is long if it has loops or more than `most` operations. Use this where the
-    derivative is not essential: derivatives of long functions are expensive.
+    `function` maps (n,) to (n,). It is long if it has compiled loops or row arrays, or if its graph has more than
+    `most` nodes besides the inputs. Use this where the derivative is not essential: derivatives of long functions are
+    expensive.
     """
 
     def derivative(x: Array) -> Array:
@@ -109,7 +110,7 @@ def _rate_along(
 
 
 class _NoLoops:
-    """Loop tracer that raises NotTraceable for every loop; used while a function is differentiated."""
+    """Loop tracer that raises NotTraceable for every loop and row array; used while a function is differentiated."""
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.record` cannot be differentiated."""
@@ -125,7 +126,10 @@ class _NoLoops:
 
 
 def traced_on_new_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
-    """Trace `function` on new inputs of the given shapes, in a new graph, and return its traced result."""
+    """Trace `function` on new inputs, one for each of its arguments, in a new graph; return its traced result.
+
+    `shapes` are the shapes of the arguments.
+    """
     graph = Scope()
     return function(*(inputs(graph, shape) for shape in shapes))
 

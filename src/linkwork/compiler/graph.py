@@ -88,9 +88,10 @@ class Loop:
     """A graph operation that runs the graph `body` for `count` iterations, or until all SIMD lanes have finished.
 
     The operands are the `nstate` numbers of the initial state and the values that the body uses from the enclosing
-    graph. The body's inputs are the state, one row of each of `tables`, and these outside values. Its outputs are the
-    next state and the values that the iteration records; they become rows of the kernel's results with the indices
-    `series`. If `watch` is given, the loop continues only while entry `watch` of the state is nonzero in any lane.
+    graph. The body's inputs are the state, one row of each of `tables`, and the values from the enclosing graph. Its
+    outputs are the next state and the values that an iteration records. The recorded values become rows of the kernel's
+    results with the indices `series`. If `watch` is given, the loop continues only while entry `watch` of the state is
+    nonzero in any lane.
     """
 
     body: Graph
@@ -102,7 +103,7 @@ class Loop:
 
 
 class Value(NamedTuple):
-    """A graph operation that returns entry `number` of a loop's final state; its operand is the loop."""
+    """A graph operation that returns the number with index `number` in a loop's final state; its operand is the loop."""
 
     number: int
 
@@ -333,7 +334,7 @@ def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
 
 
 def pruned(graph: Graph) -> Graph:
-    """Return a copy of the graph without nodes on which no output depends."""
+    """Return a copy of the graph with only the nodes that must be computed for its outputs (see `needed`)."""
     return _rewritten(graph, lambda node, uses, nodes: node)
 
 
@@ -384,7 +385,7 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
 
 
 def description(graph: Graph) -> str:
-    """Return the text of an expression graph, used as a key: graphs with equal texts compute equal results."""
+    """Return a text of all operations of a graph, used as a key: graphs with equal texts compute equal results."""
 
     def text_of(part: Any) -> str:
         return repr(replace(part, body=None)) + description(part.body) if isinstance(part, Loop) else repr(part)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ MAX_CHAIN = 80  # cycles of the longest chain of dependent operations in a chunk
 # stay in registers. Measured, Zen 5: rigid contact of 3 boxes takes 16 % less time for one state and 22 % for many, and
 # compiling takes no longer.
 LONG_OPERATIONS, LONG_CHAIN = 800, 1000
-LONG_RUN = 1200  # length of a sequence of operations up to which these longer chunks are used
+LONG_RUN = 1200  # largest number of operations of a sequence that is divided with these two limits
 LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # in cycles
 OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
@@ -54,11 +54,12 @@ def chunks(graph: Graph, work: list[int], share: bool, row_arrays: bool = False)
 def _limit(graph: Graph, work: list[int], start: int, operations: int, chain: int) -> int:
     """Return the largest allowed end of a chunk that begins at `start`, both as indices in the list `work`.
 
-    `work` has the operations in order of evaluation. A chunk is limited in its number of `operations` and in the
-    latency of its longest `chain` of dependent operations. `graph` has the operations.
+    `work` are nodes of `graph` in order of evaluation. A chunk has at most `operations` operations. If it has at least
+    MIN_OPERATIONS, the latency of its longest chain of dependent operations is at most `chain` cycles. If each operand
+    of a write to a row array counts as one more operation, the sum is at most LONG_OPERATIONS.
     """
     ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
-    written = 0  # count of numbers that are written to row arrays
+    written = 0  # count of operands of the writes to row arrays
     for i in range(start, min(start + operations, len(work))):
         operation, *operands = graph.nodes[work[i]]
         written += len(operands) if isinstance(graph.nodes[work[i]][0], WriteRow) else 0
@@ -71,7 +72,7 @@ def _limit(graph: Graph, work: list[int], start: int, operations: int, chain: in
 
 
 def _alive_after(graph: Graph, work: list[int]) -> list[int]:
-    """Return, for each operation in `work`, how many values are live after it.
+    """Return, for each operation in `work`, how many values are live directly after it is computed.
 
     A value is live if an earlier operation computed it and a later operation in `work` uses it. `work` are nodes of
     `graph`, in order of evaluation.

@@ -109,11 +109,11 @@ class Kernel:
     ) -> tuple[list[Array], bool]:
         """Evaluate the kernel's function for a batch of states; return the results and whether all numbers are finite.
 
-        `arrays` are the arguments, broadcast to the batch shape `batch`; each result has the shape (*batch, *result).
-        `threads` is the largest number of threads, None for all available. `outs`, if given, has an array for each
-        result, or None for a result to be allocated. `counts` are the values of the iteration counts. A series that is
-        part of a longer array (see `Rows.capacity`) needs an array in `outs`, in C order, that begins at the first row
-        to write.
+        `arrays` are the arguments. They are broadcast to the shape `batch` followed by their shape for one state; the
+        results have such shapes too. `threads` is the largest number of threads, None for all available. `outs`, if
+        given, has an array for each result, or None for a result to be allocated. `counts` are the values of the
+        iteration counts. A series that is part of a longer array (see `Rows.capacity`) needs an array in `outs`, in C
+        order, that begins at the first row to write.
         """
         count = math.prod(batch)
         given = outs or [None] * len(self.results)
@@ -153,7 +153,7 @@ _building = threading.local()
 
 
 def building_seconds() -> float:
-    """Return the time [s] that this thread has spent on building and loading kernels."""
+    """Return the total time [s] that the calling thread has spent so far on building and loading kernels."""
     return getattr(_building, "seconds", 0.0)
 
 
@@ -167,15 +167,18 @@ def compiler_digest() -> str:
 
 
 def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
-    """Return the shape of a kernel's argument or result for one state; `counts` has the number of rows for `Rows`."""
+    """Return the shape of a kernel's argument or result for one state, with the number of rows of `Rows` filled in.
+
+    `counts` are the iteration counts of the call, one of which is the number of rows.
+    """
     return (counts[shape.count.number], *shape.row) if isinstance(shape, Rows) else shape
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
     """Return a batch array in C order, with its states one after another, and the stride between states in doubles.
 
-    `shape` is the shape for one state and `batch` that of the batch. The stride is 0 if all states of the batch share
-    one value.
+    `shape` is the shape of the argument for one state, and `batch` the shape of the batch. The stride is 0 if all
+    states share one value of the argument.
     """
     size = math.prod(shape)
     leading = array.shape[: array.ndim - len(shape)]

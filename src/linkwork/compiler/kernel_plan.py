@@ -76,7 +76,7 @@ class Workspace:
     grouped: bool
     total: int = 0
     free: list[tuple[int, int]] = field(default_factory=list)  # ranges of free slots: begin and end
-    regions: dict[Region, int] = field(default_factory=dict)  # first slot of each row array
+    regions: dict[Region, int] = field(default_factory=dict)  # first slot of the memory of each row array
     seldom: int = 0  # slots that were added for loops with at most one iteration, which are conditions
 
     def region(self, size: int) -> int:
@@ -109,8 +109,8 @@ class Plan(NamedTuple):
 
     The inputs are in the slots from 0 on; `outputs` are the slots of the results. If `shares_chunks` is true, chunks
     with equal operations share code; the results of a chunk that are last used in the same step are then in adjacent
-    slots. `regions` has the first slot of each row array. `usual` is the number of slots without those that only loops
-    with at most one iteration need: such a loop is a condition, and few states enter it.
+    slots. `regions` maps the memory of each row array to its first slot. `usual` is the number of slots without those
+    that only loops with at most one iteration need: such a loop serves as a condition, and few states enter it.
     """
 
     steps: list[Step]
@@ -140,7 +140,7 @@ def _length(graph: Graph) -> int:
 
 
 def _row_arrays(graph: Graph) -> Iterator[Region]:
-    """Yield the memory region of each operation on row arrays in a graph, including the bodies of its loops."""
+    """Yield the memory region of each row-array operation in a graph and its loops' bodies; regions may repeat."""
     for operation, *_ in graph.nodes:
         if isinstance(operation, (ReadRow, WriteRow)):
             yield operation.region
@@ -228,12 +228,15 @@ def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> d
 def _live_out_groups(
     nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
-    """Yield the values that a group of operations computes for later groups, with the last group that uses them.
+    """Yield the values that a group of operations computes for use outside it, as pairs (last use, list of values).
 
-    `nodes` are the operations of the group; `last_use` has the last group that uses each value. The index is None for
-    `outputs`, whose slots are needed until the end. If `grouped` is true, values with the same last use are
-    yielded together and get adjacent slots. Chunks with equal operations then find most of their values at the same
-    distances (see `code_deduplication`). Otherwise values are yielded one by one: single slots leave fewer gaps.
+    The last use is the index of the last group that uses the values.
+
+    `nodes` are the operations of the group; `last_use` has the index of the last group that uses each value. This index
+    is None for the graph's `outputs`, whose slots are needed until the end. If `grouped` is true, values with the same
+    last use are yielded together and get adjacent slots. Chunks with equal operations then find most of their values at
+    the same distances (see `code_deduplication`). Otherwise values are yielded one by one: single slots leave fewer
+    gaps.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}

@@ -9,14 +9,14 @@ Shape = tuple[int, ...]
 
 
 class Count(NamedTuple):
-    """The iteration count of a loop, if the caller of the kernel passes it: entry `number` of the kernel's `counts`."""
+    """An iteration count that the caller of a kernel gives: entry `number` of the argument `counts` of the call."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Shape of a table or recorded series: `count` rows of shape `row`; the caller of the kernel gives the count.
+    """Shape of a table or recorded series for one state: `count` rows of shape `row`; the caller gives the count.
 
     A series may be part of a longer array. `capacity` is then the number of rows of this array per state: the distance
     from the first row of one state to the first row of the next state.

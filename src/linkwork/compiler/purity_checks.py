@@ -23,7 +23,7 @@ from linkwork.errors import NotTraceable
 CLOCKS_AND_GENERATORS = ("time", "datetime", "random", "secrets", "uuid", "numpy.random")
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 LIBRARIES = ("linkwork", "numpy", "scipy")  # packages whose functions are not searched
-# Largest number of entries of an array that are compared; longer arrays are compared by identity
+# Largest number of entries of an array whose entries are compared between two traces; larger arrays: by identity
 LARGEST_ARRAY = 10_000
 REMEDY = "lw.host(f, rate=...) calls a function in Python at a given rate instead"
 
@@ -111,7 +111,8 @@ def _enclosing(function: types.FunctionType) -> dict[str, Any]:
 class Repeatable:
     """Traces users' functions twice and raises NotTraceable if the two traces differ.
 
-    `functions` are pairs of a description, such as "controller", and a function.
+    `functions` are pairs (description such as "controller", function); functions of linkwork, NumPy and SciPy are
+    ignored unless they enclose a function of a user.
     """
 
     def __init__(self, functions: Iterable[tuple[str, Any]]):

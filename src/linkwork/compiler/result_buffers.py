@@ -9,13 +9,14 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array
 
-# Kernels write results of this size past the caches. The operating system clears the pages of new arrays each time.
+# Size [bytes] from which a result is large. The memory of large results is reused, because the operating system clears
+# the pages of new arrays each time; kernels write them past the caches if their alignment and layout permit.
 LARGE_BYTES = 1 << 24
 MAX_SPARE_BYTES = 1 << 28  # largest memory of deleted results that is retained for later results
 
 
 def aligned(count: int) -> Array:
-    """Return an uninitialized array of `count` doubles that begins at a cache line."""
+    """Return an uninitialized array of `count` doubles that begins at a cache line: its address is a multiple of 64."""
     raw = np.empty(count + 8)
     return raw[(-raw.ctypes.data // 8) % 8 :][:count]
 

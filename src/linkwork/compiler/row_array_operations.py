@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Region:
-    """Memory for `count` rows of `size` numbers; `number` distinguishes the regions of one kernel.
+    """Memory of one row array: `count` rows of `size` numbers; `number` distinguishes the regions of one kernel.
 
-    If `shared` is true, all SIMD lanes use the same numbers.
+    If `shared` is true, the stored numbers are equal in all SIMD lanes.
     """
 
     number: int
@@ -27,8 +27,9 @@ class Region:
 class ReadRow:
     """A graph operation that reads the number in column `column` of a row of a region.
 
-    Its operands are the index of the row, and the version of the region that the last write before this read returned.
-    The index of the first SIMD lane is used for all lanes; it is rounded down and clamped to the region's rows.
+    Its operands are the index of the row, and the version (see the module's docstring) that the last write to the
+    region before this read returned. The index of the first SIMD lane is used for all lanes; it is rounded down and
+    clamped to the region's rows.
     """
 
     region: Region

@@ -26,7 +26,7 @@ from linkwork.spatial.scalar import where
 class TracedTable(NamedTuple):
     """A table argument of a traced function, to be passed to `record(..., each=...)`, which reads it row by row.
 
-    `argument` is its index among the function's arguments, and `rows` its shape.
+    `argument` is the index of the table among the function's arguments, and `rows` the shape of the table.
     """
 
     argument: int
@@ -36,7 +36,7 @@ class TracedTable(NamedTuple):
 class Series(NamedTuple):
     """A series of values that a compiled loop records, one row per iteration; the traced function must return it.
 
-    `number` is its index among all recorded series, and `rows` its shape.
+    `number` is the index of the series among all recorded series of the function, and `rows` its shape.
     """
 
     number: int
@@ -47,7 +47,8 @@ class LoopTracer:
     """Converts the loops of a traced function to loop operations of its graph.
 
     `mask` is a condition: it is true in the SIMD lanes that still take part in the innermost while-loop, and in all
-    lanes outside of while-loops. `latest` has the latest version of each row array, by the number of its region.
+    lanes outside of while-loops. `latest` maps the number of each region of memory to its row array after the last
+    write.
     """
 
     def __init__(self, graph: Scope):
@@ -74,7 +75,7 @@ class LoopTracer:
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Trace a counted loop that records values; implements `spatial.traceable_loops.record`.
 
-        The loop's state has one more number, the iteration index.
+        In the graph, the loop's state has one more number, which comes first: the iteration index.
         """
         loop = _OpenLoop(self, count, (0.0, *state), each)
         k, *now = loop.now
@@ -88,7 +89,8 @@ class LoopTracer:
     ) -> tuple[tuple[Any, ...], Any, Any]:
         """Trace a bounded while-loop; implements `spatial.traceable_loops.iterate`.
 
-        The loop's state has two more numbers: `going` (1 or 0) and the iteration count.
+        In the graph, the loop's state has two more numbers, which come first. These are `going`, 1 in lanes that are
+        not done and else 0, and the iteration count of the lane.
         """
         if isinstance(most, Count) or most < 0:
             raise NotTraceable(f"the bound of `iterate` must be an integer >= 0; got {most!r}")
@@ -108,8 +110,8 @@ class LoopTracer:
     ) -> tuple[Any, ...]:
         """Trace a loop of state, going = body(*state) while `going` is true in any lane; return the final state.
 
-        The loop makes at most `most` iterations; all lanes make all of them. `start` is the condition to begin the loop
-        at all.
+        The loop makes at most `most` iterations, and every lane takes part in each of them. It makes none if the
+        condition `start` is false in all lanes.
         """
         loop = _OpenLoop(self, most, (where(start, 1.0, 0.0), *state), (), watch=0)
         _, *now = loop.now
@@ -139,8 +141,10 @@ class LoopTracer:
 class _OpenLoop:
     """A loop whose body is being traced: from its creation to `close`, operations are added to the graph of the body.
 
-    `now` are the numbers and arrays of the loop's state at the beginning of an iteration, `rows` the current rows of
-    its tables. The tracer calls the body between `__init__` and `close`; nested loops then use few Python stack frames.
+    `count` is the number of iterations, `first` the initial state, `each` the tables, and `watch` the index of the
+    watched number in the state. `now` are the numbers and arrays of the state at the beginning of an iteration, and
+    `rows` the current rows of the tables. The tracer calls the body between `__init__` and `close`; nested loops then
+    use few Python stack frames.
     """
 
     def __init__(

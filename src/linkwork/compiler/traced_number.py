@@ -29,10 +29,10 @@ OWN_PACKAGE = str(Path(__file__).parent)
 
 
 class Scope(Graph):
-    """The graph of a function or of a loop body while it is being traced.
+    """The graph of a function or of a loop body while it is being traced; `open` is false afterwards.
 
-    A loop body may use numbers of the enclosing scope `around`; they become inputs of the body's graph. `taken` lists
-    their nodes in the enclosing scope.
+    A loop body may use numbers of the enclosing scope `around`; they become inputs of the body's graph. `taken` maps
+    their nodes in the enclosing scope to these inputs. `depth` is the number of enclosing scopes.
     """
 
     def __init__(self, around: Scope | None = None) -> None:
@@ -291,7 +291,7 @@ class Traced:
         return self._binary("max", other)
 
     def lookup(self, table: Any) -> Any:
-        """Return the row with this number as index of a table (n, ...) of floats; used by `spatial.scalar.lookup`."""
+        """Return the entry of a table (n, ...) of floats at this traced index; implements `spatial.scalar.lookup`."""
         table = np.asarray(table, dtype=float)
         rows, shape = table.tobytes(), table.shape[1:]
         size = math.prod(shape)
@@ -324,7 +324,7 @@ class Traced:
 
 
 def operand(graph: Scope, value: Any) -> int:
-    """Return the node in `graph` for an operand `value`: a traced number, a condition or a constant."""
+    """Return the node in `graph` for an operand `value`: a traced number, a condition, a float or a bool."""
     if isinstance(value, (Traced, Condition)):
         if value.graph is graph:
             return value.number
@@ -385,7 +385,7 @@ def _condition(operation: str, *values: Any) -> Any:
 def any_lane(condition: Any) -> Any:
     """Return a condition that is true in all SIMD lanes if `condition` is true in any of them.
 
-    It serves to skip work that does not affect results.
+    Use it only to skip work that does not affect results: a lane's result must not depend on other lanes.
     """
     return _condition("any", condition) if isinstance(condition, Condition) else condition
 

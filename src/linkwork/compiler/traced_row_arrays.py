@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 
 class TracedRows:
-    """A version of a row array in a trace.
+    """A row array in a trace, with the contents that it has between two successive writes.
 
-    `version` is a traced number that the graph uses as an operand to fix the order of reads and writes.
+    `region` is its memory in the kernel. `version` is the traced number that the last write returned; as an operand, it
+    makes later reads and writes depend on this write.
     """
 
     def __init__(self, tracer: LoopTracer, region: Region, version: Number):
@@ -53,7 +54,10 @@ class TracedRows:
         return row
 
     def put(self, index: Number, row: Sequence[Number] | Array, first: int = 0, when: Any = True) -> TracedRows:
-        """Return the array after numbers are written to row `index`, from column `first` on, if `when` is true."""
+        """Return the row array after the numbers `row` are written to row `index`, from column `first` on.
+
+        Lanes in which `when` is false, or which have finished their loop, do not write.
+        """
         mask = self._tracer.mask
         return self.written(index, row, first, when if mask is True else mask & when)
 
@@ -72,13 +76,16 @@ class TracedRows:
         return TracedRows(self._tracer, self.region, Traced(scope, version))
 
     def again(self, version: Number) -> TracedRows:
-        """Return the same row array with another version number, for the beginning or end of a traced loop."""
+        """Return the same row array with another version, for the beginning of a loop's body or the end of the loop.
+
+        `version` is a number of the loop's state, which stands for the last write before this point.
+        """
         return TracedRows(self._tracer, self.region, version)
 
     def selection(self, first: Number, count: int) -> TracedSelection:
         """Return the selection of rows whose first number is not zero; see `spatial.row_arrays.selected_rows`.
 
-        `count` rows from row `first` on are considered.
+        Only `count` rows from row `first` on are considered, and a visit counts these rows from 0.
         """
         tracer = self._tracer
         rows, length = _listed(tracer, self, first, count, tracer.new_rows(count, 1, shared=True), 0.0)
@@ -134,10 +141,11 @@ class TracedSelections:
 def _listed(
     tracer: LoopTracer, flags: TracedRows, first: Number, count: int, rows: TracedRows, place: Number
 ) -> tuple[TracedRows, Number]:
-    """Return `rows` with a list of the rows of `flags` that any SIMD lane has selected, and the number of its entries.
+    """Write a list of the row numbers that any SIMD lane has selected; return the row array and the list's length.
 
-    `count` rows from `first` on are considered, and counted from 0. The list begins at the row `place`. `tracer` traces
-    the loop that makes the list.
+    A lane selects a row of `flags` if its first number is not zero. Only `count` rows from row `first` on are listed,
+    and counted from 0. The list has one number per row of the row array `rows`, from row `place` on. `tracer` traces
+    the loop that writes it.
     """
 
     def add(k: Number, length: Number, rows: TracedRows) -> tuple[Any, ...]:
@@ -172,9 +180,9 @@ class TracedSelection:
         self._rows, self._place, self._length = rows, place, length
 
     def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
-        """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
+        """Return the loop state after state = body(k, *state) for each selected row number k, in increasing order.
 
-        If `backward` is true, the order is decreasing.
+        `state` is the initial state. If `backward` is true, the order of k is decreasing.
         """
         tracer, length = self._tracer, self._length
         outer = tracer.mask
@@ -210,12 +218,18 @@ def is_uniform(scope: Scope, number: int) -> bool:
 
 
 def shape_in_state(value: Any) -> tuple[int, ...]:
-    """Return the shape of a value's numbers in a loop's state: () for a row array, whose state is its version."""
+    """Return the shape of the numbers that stand for `value` in a loop's state.
+
+    A row array is represented by one number of shape (): the version that its last write returned.
+    """
     return () if isinstance(value, TracedRows) else np.shape(value)
 
 
 def numbers_in_state(values: Sequence[Any]) -> list[Any]:
-    """Return all numbers of `values`, the state of a loop, as one list; a row array is represented by its version."""
+    """Return all numbers of `values`, the state of a loop, as one list.
+
+    A row array is represented by one number: the version that its last write returned.
+    """
     found: list[Any] = []
     for value in values:
         whole = value.version if isinstance(value, TracedRows) else value

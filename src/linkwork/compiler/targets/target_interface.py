@@ -46,7 +46,7 @@ class Batch(NamedTuple):
 
     The arrays in `inputs` and `results` are C-ordered float64, one state after another. `strides` are the distances
     between successive states of each input in doubles, 0 for an input that all states share. `counts` are the iteration
-    counts of the program's loops.
+    counts that the caller gives. The launch writes to `results`.
     """
 
     nstates: int
@@ -76,9 +76,9 @@ class Code(Protocol):
     """The machine code of one program, loaded and ready to run."""
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
-        """Compute all states of a batch on at most `threads` threads; return whether all results are finite.
+        """Compute `batch.results` for all states of a batch; return whether all numbers in them are finite.
 
-        `threads` None means all available threads.
+        At most `threads` threads are used; None means all available threads.
         """
         ...
 

@@ -46,8 +46,8 @@ def processor() -> Processor:
 def identity(host: Processor) -> str:
     """Return a text with all properties of the computer that affect generated code; it is part of the cache key.
 
-    The properties are the processor `host`, its vector width, the versions of LLVM and llvmlite, and the level of code
-    generation.
+    The properties are LLVM's target triple (with the operating system), the processor `host` with its vector width, the
+    versions of LLVM and llvmlite, and the level of code generation.
     """
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
     machine = f"{llvm.get_default_triple()} {host.name} {host.features} width {host.width}"
@@ -69,7 +69,7 @@ def _target_machine() -> Any:
 
 
 def object_code(text: str) -> bytes:
-    """Return the object code that LLVM generates from the LLVM IR `text`.
+    """Return the object code that LLVM generates from the LLVM IR `text`, for the processor of this process.
 
     LLVM runs only code generation, no optimization passes, because linkwork simplifies graphs before it prints them.
     The IR is not verified here, which would take 1 % of the time; the tests verify all IR that they compile.

@@ -13,7 +13,7 @@ class CpuTarget:
     """Target that compiles and runs kernels on the CPU of this process; implements the interface `Target`."""
 
     def digest(self) -> str:
-        """Return a text that identifies the processor, its vector width, LLVM and llvmlite."""
+        """Return a text that identifies the processor and the code generator (see `code_loader.identity`)."""
         return f"cpu {identity(processor())}"
 
     def has_fused_multiply_add(self) -> bool:

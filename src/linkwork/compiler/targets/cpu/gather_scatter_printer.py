@@ -17,7 +17,7 @@ from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter
 # Large results are written without reading their memory into the caches: saves 30 % for mass matrices (18, 38 dof).
 # Whole vectors only: on AVX-512 half vectors, two to a cache line, took 50 to 100 % more time than through the caches.
 ARGUMENTS = ["i64 %state", "i64 %last", "ptr %array", "i64 %stride", "i64 %offset"]
-NONTEMPORAL = "!1000"  # number of this metadata, above all numbers that llvmlite gives
+NONTEMPORAL = "!1000"  # metadata of stores that bypass the caches; its number is above those that llvmlite gives
 
 
 class TransferPrinter:
@@ -108,9 +108,10 @@ class TransferPrinter:
         self.printer.lines.append(f"  store {self.real} {value}, ptr {pointer}, align {8 * self.width}")
 
     def _lanes(self) -> list[str]:
-        """Begin an IR function; return the addresses of the states in the array, one for each lane of a vector.
+        """Begin an IR function; return the IR names of the addresses of a block's states, one for each lane.
 
-        Lanes beyond the last state use the last state.
+        An address points `offset` doubles after the start of the state in the array. Lanes beyond the last state use
+        the last state.
         """
         self.printer.start()
         new, lanes = self.printer.new, []
@@ -155,10 +156,10 @@ class TransferPrinter:
         return self.printer.new(f"shufflevector {self.real} {a}, {self.real} {b}, <{self.width} x i32> <{mask}>")
 
     def _open_tiles(self, size: int, carried: str = "") -> str:
-        """Append the beginning of an IR loop over the tiles of an array; return the index where a tile begins.
+        """Append the beginning of an IR loop over the tiles of an array; return the IR name of a tile's first index.
 
-        The array has `size` numbers per state, and the index is at most size - W. `carried` is the phi instruction of a
-        value that is updated from tile to tile.
+        The index counts the numbers of a state, of which the array has `size`, and is at most size - W. `carried` is
+        the phi instruction of a value that is updated from tile to tile.
         """
         lines = self.printer.lines
         lines += ["  br label %tile", "tile:", "  %i = phi i64 [ 0, %block ], [ %i.next, %tile ]"]

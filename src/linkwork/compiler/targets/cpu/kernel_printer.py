@@ -262,14 +262,17 @@ done:
         return lines
 
     def _count(self, name: str, count: Count) -> list[str]:
-        """Return the IR lines of `run` that load an iteration count given by the caller, as the IR value `name`."""
+        """Return the IR lines of `run` that load the iteration count `count`; it becomes the IR value `name`."""
         return [
             f"  {name}.p = getelementptr inbounds i64, ptr %counts, i64 {count.number}",
             f"  {name} = load i64, ptr {name}.p",
         ]
 
     def _watch(self, slot: int) -> str:
-        """Print an IR function that returns whether a slot is nonzero in any lane of any block; return its name."""
+        """Print an IR function that returns whether a workspace slot is nonzero in any lane of any block of a panel.
+
+        Return the name of the function.
+        """
         name, printer = self._name("watch"), self.printer
         printer.start()
         value = printer.load(slot)

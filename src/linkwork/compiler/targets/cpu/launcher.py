@@ -49,7 +49,10 @@ class MachineCode:
         return aligned(self._workspace)
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
-        """Compute all states of a batch on at most `threads` threads; return whether all results are finite."""
+        """Compute `batch.results` for all states of a batch; return whether all numbers in them are finite.
+
+        At most `threads` threads are used; None means one for each available processor.
+        """
         # Input addresses, strides, counts and result addresses, in the argument order of `run` (see `emit`)
         groups = (_addresses(batch.inputs), batch.strides, batch.counts, _addresses(batch.results))
         words = np.array([word for group in groups for word in group], dtype=np.int64)
@@ -75,8 +78,8 @@ class MachineCode:
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
         """Return a built-in function that runs the code on one state, with the name and docstring of `call`.
 
-        The method returns `call.general` if the entry function does not support the arguments: more than MAX_ARRAYS, or
-        a scalar.
+        The method returns `call.general` if the entry function does not support the arguments: more than MAX_ARRAYS
+        arguments, or one of shape ().
         """
         if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
             return call.general
@@ -103,7 +106,7 @@ _POOL: list[ThreadPoolExecutor] = []
 
 
 def available_threads() -> int:
-    """Return the number of threads that can run at the same time."""
+    """Return the number of logical processors on which this process may run."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

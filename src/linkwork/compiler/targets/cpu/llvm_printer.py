@@ -380,9 +380,10 @@ done:
         return self.new(f"getelementptr inbounds double, ptr {at}, i64 {column * self.width}")
 
     def _write_row(self, write: WriteRow, operand: int, values: list[str]) -> str:
-        """Append the IR that writes numbers to a row of a row array; return the IR value of its new version.
+        """Append the IR of the operation `write` on a row of a row array; return an IR value for its result, 0.
 
-        `operand` is the node of the row's index. `values` are the IR values of the operands. `write` is the operation.
+        The result (a version, see `WriteRow`) only orders operations. `operand` is the node of the row's index.
+        `values` are the IR values of the operands: previous version, condition, index, and numbers to write.
         """
         _, condition, index, *numbers = values
         for column, number in enumerate(numbers, start=write.first):
@@ -405,10 +406,11 @@ done:
         return self.new(f"shufflevector {self.truth} {one}, {self.truth} poison, <{self.width} x i32> zeroinitializer")
 
     def _lanes_of_index(self, index: str, rows: int, first_only: bool = False) -> list[str]:
-        """Append the IR that converts a vector of indices to table rows; return the row of each lane.
+        """Append the IR that converts a vector of indices to row numbers; return the IR name of each lane's row number.
 
-        Rows are clamped to the table. A NaN index gives row 0, because its comparisons are false. If `first_only` is
-        true, the method returns only the row of the first lane.
+        `index` is the IR value of the vector. Indices are rounded down and clamped to a table of `rows` rows. A NaN
+        index gives row 0, because its comparisons are false. If `first_only` is true, the method returns only the row
+        of the first lane.
         """
         bounded = index
         for relation, bound in (("ogt", 0.0), ("olt", rows - 1.0)):

@@ -211,11 +211,11 @@ def power_of_two(exponent: Lanes) -> Lanes:
 
 
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Return the sine and cosine of x minus its nearest multiple of pi/2, and the quadrant of x.
+    """Return the sine and cosine of r, and the quadrant k, where x = r + k pi/2 and |r| is at most about pi/4.
 
-    The quadrant is in the lowest two bits of the third result, a 64-bit integer. Subtracting k times the first part of
-    pi/2 is exact: x and the product are multiples of 2^-52 (2^-53 if x < 1), and the difference is below 1. Only the
-    subtractions of the later parts round; their errors are relative to the remainder of x.
+    The quadrant modulo 4 is in the lowest two bits of the third result, a 64-bit integer. Subtracting k times the first
+    part of pi/2 is exact: x and the product are multiples of 2^-52 (2^-53 if x < 1), and the difference is below 1.
+    Only the subtractions of the later parts round; their errors are relative to the remainder of x.
     """
     shifted = fma(x, 2.0 / math.pi, ROUND)
     k = shifted - ROUND
@@ -332,13 +332,13 @@ def _folded_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _asin(x: Lanes) -> list[Lanes]:
-    """Return the arcsine of x, with an error of at most 4 ulp."""
+    """Return the arcsine [rad] of x, with an error of at most 4 ulp; NaN if |x| > 1."""
     outer, angle = _folded_arcsine(x)
     return [turned(outer.choose(1.0, 0.0), outer.choose(-2.0, 1.0) * angle).sign_of(x)]
 
 
 def _acos(x: Lanes) -> list[Lanes]:
-    """Return the arccosine of x, with an error of at most 4 ulp.
+    """Return the arccosine [rad] of x, with an error of at most 4 ulp; NaN if |x| > 1.
 
     The result is pi/2 - arcsin x for |x| <= 1/2. With the angle b of `_folded_arcsine`, it is 2 b for x > 1/2, and pi -
     2 b for x < -1/2.
@@ -348,7 +348,9 @@ def _acos(x: Lanes) -> list[Lanes]:
 
 
 def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
-    """Return the angle of the point (x, y), with an error of at most 4 ulp; zeros and infinities as in C.
+    """Return the angle [rad] of the point (x, y) in [-pi, pi], with an error of at most 4 ulp.
+
+    Zeros and infinities give the results of the function atan2 of C.
 
     The angle in the first octant is arctan(low/high); for low >= high/2 it is pi/4 + arctan((low - high)/(low + high)),
     where the numerator is exact. The result is then mirrored into its octant.
