@@ -17,7 +17,7 @@ from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
 
-# Function of (graph, node, operands): partial derivative by each operand
+# Function of (graph, node, operands) that returns, for each operand, the node of the partial derivative; None for zero
 Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]
 
 

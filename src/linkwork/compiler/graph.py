@@ -103,7 +103,7 @@ class Loop:
 
 
 class Value(NamedTuple):
-    """A graph operation that returns the number with index `number` in a loop's final state; its operand is the loop."""
+    """A graph operation that returns entry `number` of a loop's final state; its operand is the node of the loop."""
 
     number: int
 

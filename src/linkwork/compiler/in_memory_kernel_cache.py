@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from linkwork.compiler.kernel import Kernel
 
-MAX_LOADED = 64  # largest number of kernels, whose graphs and code take memory
+MAX_LOADED = 64  # largest number of cached kernels; beyond it the least recently used one is removed
 
 _recent: OrderedDict[tuple[str, str], Kernel] = OrderedDict()
 

@@ -137,7 +137,7 @@ class Kernel:
 
         The kernel must have one result. The function accepts contiguous float64 arrays of one state; for other
         arguments and for non-finite results it calls `general`. `doc` becomes its docstring. `counts` are the iteration
-        counts of every call.
+        counts of every call. If an argument is a table, or the result a series, `general` itself is returned.
         """
         (result,) = self.results
         shapes = [shape for shape in self.shapes if not isinstance(shape, Rows)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 MAGIC = b"linkwork object code 1\n"
-MAX_BYTES = 1 << 30  # size limit; the least recently used kernels are removed beyond it
+MAX_BYTES = 1 << 30  # largest size [bytes] of the cache; the least recently used files are removed beyond it
 CHECKSUM_BYTES = 32  # length of a SHA-256 checksum
 
 

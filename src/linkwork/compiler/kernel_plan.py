@@ -211,7 +211,7 @@ def _operation_groups(graph: Graph, workspace: Workspace) -> list[list[int]]:
 
 
 def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> dict[int, int]:
-    """Return, for each value that is used outside its group of operations, the index of the last group that uses it.
+    """Return, for each value that is used outside its group of operations, the index of the last other group using it.
 
     `groups` are the groups of operations of `graph`; `home` maps each computed value to the index of the group that
     computes it.

@@ -80,7 +80,10 @@ def _python_function(function: Any) -> types.FunctionType | None:
 
 
 def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]]:
-    """Yield the global and enclosing variables that a function reads: name, value, and the attribute that it reads."""
+    """Yield (name, value, attribute) for each global or enclosing variable that a function reads.
+
+    The attribute is the one that the function reads from the value, or "" if it reads none.
+    """
     enclosing = _enclosing(function)
     codes = [function.__code__]
     while codes:

@@ -55,13 +55,16 @@ def pattern_borders(codes: Codes) -> set[int]:
 
 
 class KnownChunks:
-    """The chunks (sequences of operations) found so far, looked up by their first KEY_LENGTH operations."""
+    """The chunks (sequences of operations) found so far, looked up by their first KEY_LENGTH operations.
+
+    `codes` has an integer for each operation of the graph (see `operation_codes`).
+    """
 
     def __init__(self, codes: Codes):
         self._codes, self._known = codes, dict[tuple[int, ...], Codes]()
 
     def add(self, start: int, end: int) -> None:
-        """Add the chunk of operations from index `start` to `end`."""
+        """Add the chunk with the operations of index `start` to `end` - 1."""
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:

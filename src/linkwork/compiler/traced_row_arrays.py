@@ -117,9 +117,11 @@ class TracedRows:
 
 
 class TracedSelections:
-    """Selections of groups of successive rows, in a trace: one list of the rows that any SIMD lane has selected.
+    """Selections of rows of `flags` for groups of `size` successive rows, in a trace.
 
-    The list of a group begins at the first row of the group; `lengths` has the number of its entries.
+    The selected rows of all groups are listed in one row array: the list of a group has the rows that any SIMD lane has
+    selected, and begins at the row number of the group's first row. A second row array has the lengths of the lists.
+    `groups` is the selection of groups for which lists are made.
     """
 
     def __init__(self, tracer: LoopTracer, flags: TracedRows, size: int, groups: Any):

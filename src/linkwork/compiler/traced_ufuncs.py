@@ -77,9 +77,9 @@ def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappin
 
 
 def plain(value: Any) -> Any:
-    """Return `value`, a traced number or array, as an ordinary NumPy object array.
+    """Return `value` as an ordinary NumPy array if it is a traced number or an array, else unchanged.
 
-    Unlike a `TracedArray`, this array does not override NumPy's functions.
+    Unlike a `TracedArray`, the ordinary array does not override NumPy's functions.
     """
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)

@@ -23,7 +23,7 @@ from linkwork.tolerances import RANK, TINY_SIZE
 
 ITERATIONS = 12  # largest number of iterations; steps that rotate a body by less than 0.1 rad need two to four
 SETTLED = 1e-15  # change of the angular momentum, relative to its size, at which the iteration ends
-LEAST = 0.1  # smallest cosine of half the rotation angle of a step; for larger angles the energy is not constant
+LEAST = 0.1  # smallest cosine of half the angle |h x| of the second rotation; beyond it the energy is not constant
 
 
 class FreeRotation(NamedTuple):

@@ -49,17 +49,19 @@ def W_R(q: Array) -> Array:
 
 
 def W_b(q: Array) -> Array:
-    """Return the matrix (3, 4) from the rate qdot [1/s] of a unit quaternion q of R_ab to angular velocity (S4 A.1).
+    """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the body angular velocity (S4 A.1).
 
-    w_b = W_b(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame a, in the axes of b.
+    With the rate qdot (4,) [1/s], w_b = W_b(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame
+    a, in the axes of b.
     """
     return 2.0 * W_L(conjugate(q))[1:]
 
 
 def W_s(q: Array) -> Array:
-    """Return the matrix (3, 4) from the rate qdot [1/s] of a unit quaternion q of R_ab to angular velocity (S4 A.2).
+    """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the spatial angular velocity (S4 A.2).
 
-    w_s = W_s(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame a, in the axes of a.
+    With the rate qdot (4,) [1/s], w_s = W_s(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame
+    a, in the axes of a.
     """
     return 2.0 * W_R(conjugate(q))[1:]
 

@@ -20,7 +20,10 @@ from linkwork.spatial.vectors import Motion
 
 
 class Movable(Protocol):
-    """Interface of quantities that can be transformed from frame b to frame a: motions, forces and inertias."""
+    """Interface of quantities that can be transformed from frame b to frame a: motions, forces and inertias.
+
+    A quantity that is given or expressed in a frame refers to the origin and to the axes of this frame.
+    """
 
     def to_frame_a(self, X: Transform) -> Self:
         """Return this quantity, given in frame b, expressed in frame a; X is X_ab."""

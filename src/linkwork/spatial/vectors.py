@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class SixVector:
     """Base class of Motion and Force: spatial vectors (6,), or matrices (6, k) of k spatial vectors as columns.
 
-    It defines sums, multiples, and linear combinations of columns. `linear` and `angular` are (3,) or (3, k).
+    It defines sums, multiples, and linear combinations of columns. `linear` and `angular`, both (3,) or both (3, k),
+    are the linear and the angular part.
     """
 
     linear: Array
@@ -28,7 +29,7 @@ class SixVector:
 
     @classmethod
     def zero(cls) -> Self:
-        """Return the zero six-vector."""
+        """Return the spatial vector (6,) whose components are all zero."""
         return cls(np.zeros(3), np.zeros(3))
 
     @classmethod
@@ -58,7 +59,7 @@ class SixVector:
         return type(self)(self.linear @ coefficients, self.angular @ coefficients)
 
     def rotated(self, R: Array) -> Self:
-        """Return the same spatial vector about the same point, in axes rotated by R (3, 3)."""
+        """Return this spatial vector in other axes, about the same point; R (3, 3) maps old to new coordinates."""
         return type(self)(R @ self.linear, R @ self.angular)
 
 

@@ -23,7 +23,8 @@ NONTEMPORAL = "!1000"  # metadata of stores that bypass the caches; its number i
 class TransferPrinter:
     """Prints LLVM IR functions that copy `count` blocks of W states (W the vector width) between arrays and workspaces.
 
-    The states begin at index `state` and end at most at index `last`. In the array, successive states are `stride`
+    The functions take these arguments: the address of the first block's workspace, `count`, the index `state` of the
+    first state and the index `last` of the last state of the batch. In the array, successive states are `stride`
     doubles apart; copying begins `offset` doubles after the start of each state.
     """
 
@@ -60,7 +61,7 @@ class TransferPrinter:
         The function name(first block, count, state, last, array, stride, offset, known) writes the numbers in `slots`
         for each state. Its last argument and its result are the accumulated check for finite numbers: it returns
         `known`, or NaN in the lanes where a written number is not finite. If `streams` is true, a second function,
-        name.past, is for aligned arrays and bypasses the caches.
+        name.past, does the same for arrays aligned to whole vectors, past the caches.
         """
         table = ", ".join(f"i64 {slot * self.width}" for slot in slots)
         constant = f"@{name}.slots = private constant [{len(slots)} x i64] [{table}]"

@@ -24,8 +24,8 @@ from linkwork.compiler.targets.target_interface import Program
 # Panels of 4, chunks of 200: 4 % (7 dof), 7 % (18 dof) and 12 % (38 dof) less than of 8, whose workspace exceeds L1.
 # Derivatives (38 dof): panels of 2 take 5 % less than single blocks. On AVX-512, with blocks of twice the size, panels
 # of 2 instead of 4 save 11 % and 20 % in forward and inverse dynamics of 18 dof, 4 % and 10 % of 38 dof.
-PANEL_BYTES = 1 << 15  # largest size of a panel's workspaces, which should fit the L1 cache
-MIN_PANEL, MAX_PANEL = 2, 4  # number of blocks in a panel
+PANEL_BYTES = 1 << 15  # size [bytes] up to which the workspaces of a panel's blocks fit the L1 cache
+MIN_PANEL, MAX_PANEL = 2, 4  # limits of the number of blocks in a panel; if blocks run one by one, it is 1
 # If chunks share code, the code fits the L1 cache anyway, and workspaces should fit L2: variational steps of 128 joints
 # take 5 %, of 512 joints 10 % less time in single blocks than in panels of two.
 SECOND_CACHE_BYTES = 1 << 18
@@ -34,7 +34,7 @@ ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, 
 
 
 class KernelText(NamedTuple):
-    """The LLVM IR `text` of a kernel's function `run`, and the size of its `workspace` in doubles."""
+    """The LLVM IR `text` of a kernel, and the size of the `workspace` that each thread needs, in doubles."""
 
     text: str
     workspace: int
