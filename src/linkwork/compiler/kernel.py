@@ -77,7 +77,7 @@ class Kernel:
             return self._traced
 
     def _build(self, variant: str) -> Code:
-        """Return the loaded code of one variant (for one state or for batches).
+        """Return the loaded code of one variant, whose name the target gives: for one state or for batches.
 
         The code is in memory already, loaded from the disk cache, or built now.
         """

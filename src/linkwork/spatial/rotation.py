@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat, where
 IDENTITY = (1.0, 0.0, 0.0, 0.0)  # quaternion of the identity rotation
 
 
-# --- quaternion algebra (S4 appendix A.3) ---
+# --- quaternion algebra (S4 = Wendlandt 1997, section A.3) ---
 
 
 def product(a: Array, b: Array) -> Array:
@@ -49,35 +49,37 @@ def W_R(q: Array) -> Array:
 
 
 def W_b(q: Array) -> Array:
-    """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the body angular velocity (S4 A.1).
+    """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the body angular velocity.
 
     With the rate qdot (4,) [1/s], w_b = W_b(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame
-    a, in the axes of b.
+    a, in the axes of b (Wendlandt 1997, equation (A.1)).
     """
     return 2.0 * W_L(conjugate(q))[1:]
 
 
 def W_s(q: Array) -> Array:
-    """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the spatial angular velocity (S4 A.2).
+    """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the spatial angular velocity.
 
     With the rate qdot (4,) [1/s], w_s = W_s(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame
-    a, in the axes of a.
+    a, in the axes of a (Wendlandt 1997, equation (A.2)).
     """
     return 2.0 * W_R(conjugate(q))[1:]
 
 
 def B_b(q: Array) -> Array:
-    """Return the matrix (4, 3) from the body angular velocity w_b to the rate of a quaternion q of R_ab (S4 A.4).
+    """Return the matrix (4, 3) from the body angular velocity w_b to the rate of a quaternion q of R_ab.
 
-    qdot = B_b(q) @ w_b [1/s], with the angular velocity w_b (3,) [rad/s] of b relative to a, in the axes of b.
+    qdot = B_b(q) @ w_b (4,) [1/s], with the angular velocity w_b (3,) [rad/s] of b relative to a, in the axes of b
+    (Wendlandt 1997, equation (A.4)).
     """
     return 0.5 * W_L(q)[:, 1:]
 
 
 def B_s(q: Array) -> Array:
-    """Return the matrix (4, 3) from the spatial angular velocity w_s to the rate of a quaternion q of R_ab (S4 A.5).
+    """Return the matrix (4, 3) from the spatial angular velocity w_s to the rate of a quaternion q of R_ab.
 
-    qdot = B_s(q) @ w_s [1/s], with the angular velocity w_s (3,) [rad/s] of b relative to a, in the axes of a.
+    qdot = B_s(q) @ w_s (4,) [1/s], with the angular velocity w_s (3,) [rad/s] of b relative to a, in the axes of a
+    (Wendlandt 1997, equation (A.5)).
     """
     return 0.5 * W_R(q)[:, 1:]
 
@@ -88,7 +90,7 @@ def B_s(q: Array) -> Array:
 def matrix_from_quaternion(q: Array) -> Array:
     """Return the rotation matrix R (3, 3) of a quaternion of any norm, computed without a square root.
 
-    R = (2 s^2 - 1) 1 + 2 s hat(v) + 2 v v^T for q/|q| = (s, v) (S4 A.3).
+    R = (2 s^2 - 1) 1 + 2 s hat(v) + 2 v v^T for q/|q| = (s, v) (Wendlandt 1997, section A.3).
     """
     s, x, y, z = q
     k = 2.0 / (s * s + x * x + y * y + z * z)
@@ -131,7 +133,7 @@ def matrix_about_axis(axis: Array, angle: Number) -> Array:
 
 
 def quaternion_about_axis(axis: Array, angle: Number) -> Array:
-    """Return the unit quaternion (4,) of the rotation by `angle` [rad] about the unit vector `axis` (S4 A.3)."""
+    """Return the unit quaternion (4,) of the rotation by `angle` [rad] about the unit vector `axis` (3,)."""
     return np.array([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * np.asarray(axis))])
 
 
@@ -172,10 +174,10 @@ def rpy_from_matrix(R: Array) -> Array:
 
 
 def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
-    """Return SpaceDyn's direction cosines C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) for angles [rad] (S3 3.2).
+    """Return SpaceDyn's direction cosines C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) for angles [rad].
 
-    C0 maps inertial to body coordinates. Its transpose A0 = C0^T rotates about the body's x, then y, then z axis;
-    `matrix_from_rpy` rotates about fixed axes.
+    This is equation (3.2) of the SpaceDyn manual (1999). C0 maps inertial to body coordinates. Its transpose A0 = C0^T
+    rotates about the body's x, then y, then z axis; `matrix_from_rpy` rotates about fixed axes.
     """
     x, y, z = np.eye(3)
     return matrix_about_axis(z, -gamma) @ matrix_about_axis(y, -beta) @ matrix_about_axis(x, -alpha)
@@ -314,9 +316,9 @@ def log_quaternion(q: Array) -> Array:
 
 
 def exp_matrix(w: Array) -> Array:
-    """Return the rotation matrix R (3, 3) of the rotation vector w (3,) [rad], by Rodrigues' formula (S3 3.4).
+    """Return the rotation matrix R (3, 3) of the rotation vector w (3,) [rad], by Rodrigues' formula.
 
-    The last sign in S3 is a misprint, corrected here.
+    Equation (3.4) of the SpaceDyn manual (1999) has a misprint in the last sign, corrected here.
     """
     return matrix_from_quaternion(exp_quaternion(w))
 

@@ -128,7 +128,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def hat(a: Array) -> Array:
-    """Return the skew-symmetric matrix (3, 3) of a vector a (3,): hat(a) @ b = a x b (S4 A.2)."""
+    """Return the skew-symmetric matrix (3, 3) of a vector a (3,): hat(a) @ b = a x b."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 

@@ -81,7 +81,7 @@ class Transform:
 
     @property
     def matrix(self) -> Array:
-        """Homogeneous matrix (4, 4) [[R, p], [0, 1]] of the transform (S4 A.4)."""
+        """Homogeneous matrix (4, 4) [[R, p], [0, 1]] of the transform (Wendlandt 1997, section A.4)."""
         return np.array(
             [[*self.R[0], self.p[0]], [*self.R[1], self.p[1]], [*self.R[2], self.p[2]], [0.0, 0.0, 0.0, 1.0]]
         )

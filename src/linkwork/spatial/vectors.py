@@ -94,7 +94,7 @@ class Motion(SixVector):
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 
     def to_frame_a(self, X: Transform) -> Motion:
-        """Return this motion, given in frame b, expressed in frame a; X is X_ab: Ad_X V (S4 A.6)."""
+        """Return this motion, given in frame b, expressed in frame a; X is X_ab: Ad_X V."""
         w = X.R @ self.angular
         return Motion(X.R @ self.linear + cross(X.p, w), w)
 
@@ -110,7 +110,7 @@ class Force(SixVector):
     def to_frame_a(self, X: Transform) -> Force:
         """Return this wrench, given in frame b, expressed in frame a; X is X_ab: Ad_X^-T F.
 
-        S4 A.7 omits the inverse by misprint.
+        Section A.7 of Wendlandt (1997) omits the inverse by misprint.
         """
         f = X.R @ self.linear
         return Force(f, X.R @ self.angular + cross(X.p, f))
