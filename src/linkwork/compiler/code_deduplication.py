@@ -109,8 +109,8 @@ def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
             constants[k] = len(columns)
             columns.append(bits)
     slots: dict[int, SlotAddress] = {}
-    # Differences between the slots of the chunks: the table column for these differences, and its slot in the first
-    # chunk
+    # Key: the slot number in each chunk minus that in the first chunk. Value: the table column for these differences,
+    # and the slot number that this column has in the first chunk.
     bases: dict[tuple[int, ...], tuple[int, int]] = {}
     for i, k in enumerate(first.slotted):
         own = tuple(one.slots[form.slotted[i]] for one, form in members)

@@ -77,7 +77,7 @@ class Workspace:
     total: int = 0
     free: list[tuple[int, int]] = field(default_factory=list)  # ranges of free slots: begin and end
     regions: dict[Region, int] = field(default_factory=dict)  # first slot of the memory of each row array
-    seldom: int = 0  # slots that were added for loops with at most one iteration, which are conditions
+    seldom: int = 0  # number of slots added for loops with at most one iteration, which serve as conditions
 
     def region(self, size: int) -> int:
         """Append `size` new slots to the workspace and return the first one."""

@@ -20,8 +20,8 @@ __all__ = ["description", "program_of", "trace"]
 def program_of(graph: Graph, shapes: Sequence[Shape | Rows], results: Sequence[Shape | Rows], fuse: bool) -> Program:
     """Return the program from which a target compiles a graph: its plan, and the sizes of arguments and results.
 
-    `shapes` and `results` are the shapes of the arguments and results. With `fuse`, products and sums become fused
-    multiply-adds.
+    `shapes` and `results` are the shapes of the arguments and results. If `fuse` is true, products and sums are
+    combined to fused multiply-adds (see `fused`).
     """
     graph = fused(graph) if fuse else graph
     verify(graph)

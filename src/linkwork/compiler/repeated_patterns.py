@@ -9,7 +9,7 @@ from __future__ import annotations
 from linkwork.compiler.graph import Graph
 
 # Lengths and distances are counted in operations
-KEY_LENGTH = 20  # number of operations that identify a pattern
+KEY_LENGTH = 20  # number of first operations by which a pattern or chunk is looked up
 # Shortest pattern whose borders are used; for 60 to 120, the length of the shared code changes by less than 10 %
 MIN_PATTERN = 80
 MAX_DISTANCE = 16  # largest distance of an operand that matters; all farther operands count as equal

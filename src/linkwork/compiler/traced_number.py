@@ -348,7 +348,7 @@ def _taken_condition(graph: Scope, condition: Condition) -> int:
 
 
 def _innermost(values: tuple[Any, ...]) -> Scope:
-    """Return the scope (traced function or loop body) of the innermost of the given traced values."""
+    """Return the innermost scope (traced function or loop body) of `values`, at least one of which is traced."""
     graph: Scope | None = None
     for value in values:
         if isinstance(value, (Traced, Condition)) and (graph is None or value.graph.depth > graph.depth):

@@ -164,8 +164,9 @@ def _listed(
 class TracedSelection:
     """Rows that the loop `visit` runs over, in a trace: the rows that any SIMD lane has selected.
 
-    Lanes select from `count` rows, beginning with row `first`. `rows` lists the selected rows, counted from 0, from its
-    row `place` on; `length` is their number. List and number are the same in all lanes.
+    A lane has selected a row if the first number of this row of `flags` is not zero. Only `count` rows from row `first`
+    on are considered, and counted from 0. The row array `rows` lists the numbers of the selected rows, one per row,
+    from row `place` on. `length` is the length of this list. List and length are equal in all lanes.
     """
 
     def __init__(

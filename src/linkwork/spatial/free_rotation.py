@@ -48,8 +48,9 @@ class FreeRotation(NamedTuple):
     def step(self, w: Array, h: Number) -> tuple[Array, Array]:
         """Return the rotation of the body in a step h [s], and the angular velocity (3,) [rad/s] after the step.
 
-        The rotation is a unit quaternion (4,), in body axes. w (3,) [rad/s] is the angular velocity before the step, in
-        body axes.
+        The rotation is the unit quaternion (4,) of the matrix that maps coordinates in body axes after the step to body
+        axes before it. w (3,) [rad/s] is the angular velocity before the step. Both angular velocities are in the body
+        axes of their time.
         """
         L, middle = self.inertia @ w, _middle_eigenvalue(self.inverse)
         B, enough = self.inverse - np.eye(3) * middle, dot(L, L) * SETTLED**2

@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.spatial.scalar import Array, Number
 from linkwork.spatial.traceable_loops import repeat
 
-# Step sizes of the finite differences. With stencils of order four, a function that changes by 1 over a distance L has
+# Step sizes e of the finite differences. With stencils of order four, a function that changes by 1 over a length L has
 # errors of (e/L)^4 + 2e-16 L/e in first and (e/L)^4 + 2e-16 (L/e)^2 in second derivatives, relative to 1/L and 1/L^2.
 # At L = 1 they are 2e-12 and 2e-9; larger steps are better there, but not at L = 0.01: 1e-8 and 1e-6.
 FIRST_STEP, SECOND_STEP = 1e-4, 3e-4

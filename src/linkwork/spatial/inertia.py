@@ -122,7 +122,7 @@ class ArticulatedInertia:
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:
-        """Return the articulated inertia P - U G^T, for matrices of columns U and G (6, k) with symmetric U G^T.
+        """Return the articulated inertia P - U G^T, where U and G are matrices (6, k) with symmetric product U G^T.
 
         Only the upper halves of the symmetric blocks are computed.
         """

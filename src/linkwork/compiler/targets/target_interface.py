@@ -105,9 +105,9 @@ class Target(Protocol):
         ...
 
     def variant(self, count: int) -> str:
-        """Return the name of the code variant for `count` states.
+        """Return the name of the code variant for a batch of `count` states.
 
-        A target may have separate code for one state and for batches.
+        A target may have one variant for single states and one for larger batches.
         """
         ...
 

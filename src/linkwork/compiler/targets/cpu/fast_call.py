@@ -237,8 +237,8 @@ def _entry() -> tuple[Loaded, int]:
 def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> Callable[..., Any]:
     """Return a built-in function that runs machine code on one state, and calls `call.general` for other arguments.
 
-    `run` is the address of the code, valid as long as `owner` exists. Calls can share one workspace, because they hold
-    the GIL.
+    `run` is the address of the code, valid as long as `owner` exists. `workspace` is the temporary memory of the code;
+    all calls can share it, because they hold the GIL.
     """
     empty_arguments = (call.result,)
     counts = np.array(call.counts, dtype=np.int64)
