@@ -24,7 +24,7 @@ DEPENDENT = 1e-10  # relative regularization of the equations for the combinatio
 class AndersonIteration(NamedTuple):
     """State of a fixed-point iteration with Anderson acceleration.
 
-    `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
+    `start` (k,) is where the next iteration starts, and `end` (k,) the result of the last iteration. `move` (j,) is the
     move of the last iteration (result minus start), scaled so that its entries are comparable. `ends` (DEPTH, k) and
     `moves` (DEPTH, j) are the changes of `end` and `move` from one iteration to the next, latest last. `residual` is
     the measure of error, at least 0, that the caller gave for the last iteration. `is_combination` is 1 if `start` is a

@@ -51,8 +51,8 @@ def W_R(q: Array) -> Array:
 def W_b(q: Array) -> Array:
     """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the body angular velocity.
 
-    With the rate qdot (4,) [1/s], w_b = W_b(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame
-    a, in the axes of b (Wendlandt 1997, equation (A.1)).
+    w_b = W_b(q) @ qdot (Wendlandt 1997, equation (A.1)), with the rate qdot (4,) [1/s]. w_b (3,) [rad/s] is the angular
+    velocity of body b relative to frame a, in the axes of b.
     """
     return 2.0 * W_L(conjugate(q))[1:]
 
@@ -60,8 +60,8 @@ def W_b(q: Array) -> Array:
 def W_s(q: Array) -> Array:
     """Return the matrix (3, 4) from the rate of a unit quaternion q of R_ab to the spatial angular velocity.
 
-    With the rate qdot (4,) [1/s], w_s = W_s(q) @ qdot is the angular velocity (3,) [rad/s] of body b relative to frame
-    a, in the axes of a (Wendlandt 1997, equation (A.2)).
+    w_s = W_s(q) @ qdot (Wendlandt 1997, equation (A.2)), with the rate qdot (4,) [1/s]. w_s (3,) [rad/s] is the angular
+    velocity of body b relative to frame a, in the axes of a.
     """
     return 2.0 * W_R(conjugate(q))[1:]
 

@@ -88,8 +88,8 @@ class Motion(SixVector):
     def pair(self, force: Force) -> Any:
         """Return the power [W] of `force` along this velocity: their scalar product, about the same point.
 
-        The power is a number for two spatial vectors. It is (k,) if only one of velocity and force is a matrix of k
-        columns, and (k, l) for a velocity with k columns and a force with l columns.
+        The power is a number for two spatial vectors. If only one of velocity and force is a matrix of k columns,
+        the power is (k,). For a velocity with k columns and a force with l columns, it is (k, l).
         """
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 
