@@ -1,4 +1,4 @@
-"""Forward and inverse dynamics by force/torque propagation (S1 section 3).
+"""Forward and inverse dynamics by force/torque propagation (S1, the paper of Muir and Neuman, section 3).
 
 Linear algebra solves the equations of `propagation_equations` together, for accelerations or joint forces and for the
 forces of the ground and of loops. This formulation checks the others, and it has dry friction that depends on the load.
@@ -28,12 +28,14 @@ from linkwork.tolerances import RANK_OF_UNIT_ROWS
 class Solution(NamedTuple):
     """A solution of the equations of motion.
 
-    `a` (nv,) and `tau` (nv,) are the accelerations and joint forces of the independent joints. `friction` (tree.nv,) [N
-    m, N] are the friction forces along the freedoms of all joints of the tree. `ground` (ntrees, 6) [N, N m] are the
-    forces on the ground at each root joint. `reactions` (njoints + nloops, 6) are the wrenches through joints and
-    loops. A joint's wrench acts from the parent on the child, in the child's frame. A loop's wrench acts on its second
-    body, in the frame of this body or welded part. `multipliers` (n,) belong to the constraint rows of mimic joints,
-    then of loops, then of clutches, brakes and other velocity constraints.
+    `a` (nv,) [rad/s^2, m/s^2] and `tau` (nv,) [N m, N] are the accelerations and joint forces of the independent
+    joints. `friction` (tree.nv,) [N m, N] are the friction forces along the freedoms of all joints of the tree.
+    `ground` (ntrees, 6) [N, N m] are the wrenches that hold the ground under each tree: their sum with all other
+    forces on the tree is zero. Each acts at the frame of the root joint in the world. `reactions` (njoints + nloops, 6)
+    [N, N m] are the wrenches through joints, then loops. A joint's wrench acts from the parent on the child, in the
+    child's frame. A loop's wrench acts on the loop's second body, in the frame of this body or of its welded part.
+    `multipliers` (n,) belong to the constraint rows of mimic joints, then of loops, then of clutches, brakes and other
+    velocity constraints.
     """
 
     a: Array
@@ -53,10 +55,11 @@ def forward_dynamics(
     friction: LinearFriction = NO_FRICTION,
     main: Iterable[str] = (),
 ) -> Solution:
-    """Return accelerations and reactions for joint forces tau (nv,) [N m, N] and wrenches (nbodies, 6) on the bodies.
+    """Return accelerations and reactions for joint forces tau (nv,) [N m, N], with all loops closed.
 
-    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, and `friction` is
-    the dry friction of joints. `main` has the names of the main bodies of trees. If constraint rows are redundant, the
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities. `wrenches`
+    (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes. `friction` is the dry friction of joints
+    and loops. `main` has the names of main bodies, at most one for each tree. If constraint rows are redundant, the
     multipliers of least norm are chosen; with friction, the accelerations depend on this choice.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
@@ -92,9 +95,9 @@ def inverse_dynamics(
 ) -> Solution:
     """Return joint forces and reactions for accelerations a (nv,) [rad/s^2, m/s^2], with all loops cut open.
 
-    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, `wrenches`
-    (nbodies, 6) act on the bodies, and `friction` is the dry friction of joints. `main` has the names of the main
-    bodies of trees. For closed loops, use `actuator_forces`.
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities. `wrenches`
+    (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes. `friction` is the dry friction of joints
+    and loops. `main` has the names of main bodies, at most one for each tree. For closed loops, use `actuator_forces`.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
     B, columns, nv = equations.balances, equations.columns, equations.mechanism.nv
@@ -112,14 +115,16 @@ def actuator_forces(
     wrenches: Array | None = None,
     friction: LinearFriction = NO_FRICTION,
 ) -> Solution:
-    """Return forces of the actuated joints alone, and reactions, for accelerations a (nv,) that keep all loops closed.
+    """Return forces of the actuated joints alone, and reactions, for accelerations a that keep all loops closed.
 
-    A joint without actuator has no actuator force (S1 section 5). `actuated` has the names of the actuated joints. If
-    more joints are actuated than the motion needs, the joint forces of least norm are chosen; then the multipliers of
-    least norm, if constraint rows are redundant. `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins,
-    in their axes. The function raises a LinkworkError if these joints cannot produce the motion. With friction and
-    redundant rows, `forward_dynamics` may choose other multipliers and accelerations. q (nq,) [rad or m, or
-    quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
+    a (nv,) [rad/s^2, m/s^2] are the accelerations of the independent joints. A joint without actuator has no actuator
+    force (S1 section 5). `actuated` has the names of the actuated joints. If more joints are actuated than the motion
+    needs, the joint forces of least norm are chosen; then the multipliers of least norm, if constraint rows are
+    redundant. `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes. The function raises a
+    LinkworkError if the actuated joints cannot produce the motion. `friction` is the dry friction of joints and loops.
+    With friction and redundant rows, `forward_dynamics` may choose other multipliers, and give other accelerations for
+    these joint forces. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and
+    velocities.
     """
     names = list(actuated)
     equations = propagation(mechanism, q, v, wrenches, friction)
@@ -147,7 +152,7 @@ def actuator_forces(
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix (nv, nv) of the independent joints: the joint forces per unit of acceleration.
+    """Return the mass matrix (nv, nv) of the independent joints: the joint forces [N m, N] per unit of acceleration.
 
     q (nq,) [rad or m, or quaternions] are the coordinates.
     """
@@ -176,7 +181,10 @@ def independent_velocities(mechanism: Mechanism) -> Array:
 
 
 def row_forces(equations: Propagation) -> Array:
-    """Return the columns (k, n) of the balance equations that belong to the multipliers of all n constraint rows."""
+    """Return the coefficients (k, n) of the multipliers of all n constraint rows in the k balance equations.
+
+    `equations` are the equations of motion with their constraint rows.
+    """
     B, columns, rows = equations.balances, equations.columns, equations.rows
     as_joint_forces = B[:, columns.tau] @ rows.J.T
     as_joint_forces[:, rows.loops] = B[:, columns.loops]
@@ -184,9 +192,10 @@ def row_forces(equations: Propagation) -> Array:
 
 
 def _solved_balances(equations: Propagation, unknown: slice, known: Array) -> Array:
-    """Return the solution of the balance equations: the unknowns with the columns `unknown`, then the ground forces.
+    """Return the k unknowns (k,) or (k, n): those with the columns `unknown`, then the ground forces.
 
-    `known` (k,) or (k, n) is the sum of all other terms of the k equations.
+    They solve the k balance equations of `equations`. `known` (k,) or (k, n) is the sum of all other terms; each of n
+    columns gives one solution.
     """
     B, ground = equations.balances, equations.columns.ground
     A = np.column_stack([B[:, unknown], B[:, ground]])
@@ -196,9 +205,9 @@ def _solved_balances(equations: Propagation, unknown: slice, known: Array) -> Ar
 
 
 def _smallest_singular_value(A: Array) -> float:
-    """Return the smallest singular value of A (k, k), scaled so that the largest entry of each column is 1.
+    """Return the smallest singular value of A (k, k) after its rows and then its columns are scaled.
 
-    The rows are scaled in the same manner before the columns.
+    The largest magnitude in each row, and then in each column, is scaled to 1.
     """
     rows = np.abs(A).max(axis=1, keepdims=True)
     by_rows = A / np.where(rows > 0.0, rows, 1.0)
@@ -216,8 +225,8 @@ def _no_unique_solution() -> LinkworkError:
 def _require_closed(rows: ConstraintRows, by_rows: Array, free: Array, multipliers: Array) -> None:
     """Raise a LinkworkError if the loops do not stay closed: with friction, suitable multipliers may not exist.
 
-    `rows` are the constraint rows. `free` (nv,) are the accelerations without multipliers, `by_rows` (nv, n) the
-    accelerations due to unit multipliers, and `multipliers` (n,) those of the solution.
+    `rows` are the n constraint rows. All accelerations are those of all joints of the tree: `free` (tree.nv,) without
+    multipliers, and `by_rows` (tree.nv, n) due to unit multipliers. `multipliers` (n,) are those of the solution.
     """
     parts = np.column_stack([rows.bias, rows.J * free, (rows.J @ by_rows) * multipliers])
     if (np.abs(parts.sum(axis=1)) > UNBALANCED_FORCE * np.abs(parts).max()).any():
@@ -230,10 +239,10 @@ def _orthogonal_complement(columns: Array) -> Array:
 
 
 def _squared_terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
-    """Return the sums of squares (n, tree.nv) of the terms in the entries of all n constraint rows.
+    """Return, for each entry of the n constraint rows (n, tree.nv), the sum of the squares of its terms.
 
-    `constraint_ranks` uses these sums to decide ranks. q (nq,) are the coordinates of the mechanism. `equations` has
-    the constraint rows.
+    `constraint_ranks` uses these sums to decide ranks. q (nq,) [rad or m, or quaternions] are the coordinates of the
+    mechanism. `equations` has the constraint rows.
     """
     (position,) = to_tree(mechanism, ("q",), (q,))
     mimics = equations.rows.J[: len(mechanism.mimics)]
@@ -245,8 +254,8 @@ def _solution(
 ) -> Solution:
     """Return the `Solution` for accelerations a and joint forces tau (tree.nv,) of all joints of the tree.
 
-    tau does not include the forces of the constraint rows. `ground` are the ground forces, and `multipliers` (n,) those
-    of all constraint rows. `equations` are the equations that were solved.
+    tau does not include the forces of the constraint rows. `ground` (6 ntrees,) [N, N m] are the ground forces, and
+    `multipliers` (n,) those of all n constraint rows. `equations` are the equations that were solved.
     """
     rows, own = equations.rows, independent_velocities(mechanism)
     acting = np.array(multipliers)

@@ -2,8 +2,9 @@
 
 All forces on the bodies of a tree are propagated to the centre of mass of its main body, where their sum is zero: six
 primary equations. At every joint, the forces beyond the joint are in equilibrium along its freedoms with friction: one
-secondary equation for each freedom. Dry friction is a coupling: a joint transmits, along its freedoms, a linear
-function of the load. The equations are linear in accelerations, joint forces, forces of the ground and loop wrenches.
+secondary equation for each freedom. Dry friction is linear: along its freedoms, a joint transmits a linear function
+of the load. The equations are linear in accelerations, joint forces, ground forces and loop multipliers.
+S1 is the paper of Muir and Neuman.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ from linkwork.spatial.scalar import Array
 class Propagation:
     """Primary and secondary equations of a mechanism in one state.
 
-    Each row of the equations has one coefficient per unknown; `columns` has the numbers of the unknowns. The product of
-    a row and the values (n,) of the unknowns is a sum of forces or torques [N, N m], which is zero. All joints of the
-    tree are independent, with the velocities v (tree.nv,). `joints` has the matrices of each joint, `chains` the chains
-    of each tree, `sources` all force/torque sources, and `loops` the cut loops. `rows` are the constraint rows of mimic
-    joints, loops, clutches, brakes and other velocity constraints. `constants` (tree.nv,) are the constant friction
-    forces of all joints, and `friction` is the friction that depends on the load.
+    `mechanism` is the tree, in which mimic joints are independent; v (tree.nv,) [rad/s, m/s] are the velocities of all
+    joints. Each equation has n coefficients: one for each unknown, and last the constant term. `columns` has their
+    numbers. The product of an equation with the unknowns and a last entry 1 is a sum of forces or torques [N, N m],
+    which is zero. `joints` has the matrices of each joint by the number of its outboard body, `chains` the chains of
+    each tree, `sources` all force/torque sources, and `loops` the cut loops. `rows` are the constraint rows of mimic
+    joints, loops, clutches, brakes and other velocity constraints. `friction` is the dry friction of joints and loops.
+    `constants` (tree.nv,) [N m, N] are its constant friction forces along the freedoms of all joints.
     """
 
     mechanism: Mechanism
@@ -79,7 +81,7 @@ class Propagation:
 
     @cached_property
     def forces(self) -> dict[int, Array]:
-        """The sum (6, n) of the forces of all sources on each body, in the body's frame, by body number."""
+        """The coefficients (6, n) of the sum of all source forces on each body, in the body's frame, by body number."""
         total: dict[int, Array] = {}
         for one in self.sources:
             propagated = link_jacobian(one.frame).T @ one.force
@@ -88,9 +90,10 @@ class Propagation:
 
     @cached_property
     def collected(self) -> dict[int, Array]:
-        """The sum (6, n) of the forces on each body and on all bodies beyond it, seen from the main body.
+        """The coefficients (6, n) of the sum of the forces on each body and on all bodies beyond it.
 
-        The result is a dict by body number. The sum is in the frame of the body.
+        The result is a dict by body number; the sum is in the frame of the body. Bodies beyond a body are those whose
+        chain to the main body contains it.
         """
         total: dict[int, Array] = {}
         for chains, P in zip(self.chains, self.matrices, strict=True):
@@ -102,7 +105,10 @@ class Propagation:
 
     @cached_property
     def primary(self) -> Array:
-        """The primary equations (1), six rows for each tree: the sum of all forces at the main body, (6 ntrees, n)."""
+        """The primary equations (1), (6 ntrees, n): the sum of all forces on each tree, six rows per tree.
+
+        The sum is at the centre of mass of the tree's main body, in the principal axes of this body.
+        """
         mains = [chains.main for chains in self.chains]
         frames = [principal_frame(self.mechanism.bodies[main])[0].inverse() for main in mains]
         at_centres = [link_jacobian(X).T @ self.collected[main] for X, main in zip(frames, mains, strict=True)]
@@ -110,9 +116,10 @@ class Propagation:
 
     @cached_property
     def transmitted(self) -> dict[int, Array]:
-        """The forces (6, n) that each joint transmits towards the main body, by the number of its outboard body.
+        """The coefficients (6, n) of the force that each joint transmits, by the number of its outboard body.
 
-        They are the sum of all forces beyond the joint, in the frame of the outboard body.
+        This force is the sum of all forces on the bodies on the far side of the joint from the main body. It is in the
+        frame of the joint's outboard body.
         """
         return {
             joint.o: self.joints[joint.o].to_joint(joint.o == far) @ self.collected[far]
@@ -121,30 +128,31 @@ class Propagation:
 
     @property
     def _far_bodies(self) -> list[tuple[Joint, int]]:
-        """Pairs of each joint that is not at the ground, and the number of its body away from the main body."""
+        """Pairs of each joint and the number of its body away from the main body, which may be the ground."""
         return [(chains.joint[far], far) for chains in self.chains for far in chains.order[1:]]
 
     def secondary(self, body: int) -> Array:
-        """Return the secondary equations (2) (6, n) of the joint with the outboard body `body`, in its frame.
+        """Return the six secondary equations (2), (6, n), of the joint whose outboard body has the number `body`.
 
-        Only d of the six equations are independent, where d is the number of the joint's freedoms.
+        They are in the frame of this body. Only d of them are independent, where d is the number of the joint's
+        freedoms.
         """
         joint = self.joints[body]
         return (np.eye(6) - joint.C @ joint.C_AB) @ self.transmitted[body]
 
     @cached_property
     def balances(self) -> Array:
-        """All independent equations (k, n): the primary equations of all trees, then the secondary equations of joints.
+        """All k independent equations (k, n): the primary equations of all trees, then secondary equations of joints.
 
-        Each joint has one secondary equation for each of its freedoms.
+        Each joint has one secondary equation for each of its freedoms, along this freedom.
         """
         return np.concatenate([self.primary, *(self.joints[body].S.T @ self.secondary(body) for body in self.joints)])
 
     def joint_wrenches(self, x: Array) -> Array:
         """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
-        x (n,) are the values of all unknowns. The wrench is the sum of reaction, friction, joint force and the force of
-        the rotor.
+        x (n,) are the values of all unknowns, in the order of `columns`, and a last entry 1. The wrench is the sum of
+        reaction, friction, joint force and the force of the rotor.
         """
         through = {j.o: (-1.0 if j.o == far else 1.0) * self.transmitted[j.o] @ x for j, far in self._far_bodies}
         for one in self.sources:
@@ -155,7 +163,7 @@ class Propagation:
     def friction_forces(self, reactions: Array) -> Array:
         """Return the friction forces (tree.nv,) [N m, N] along the freedoms of all joints.
 
-        `reactions` (njoints, 6) are the wrenches through the joints, from `joint_wrenches`.
+        `reactions` (njoints, 6) [N, N m] are the wrenches through the joints, from `joint_wrenches`.
         """
         loads = zip(self.joints.values(), reactions, strict=True)
         return np.concatenate([np.zeros(0), *(one.S.T @ (one.C @ load) for one, load in loads)]) + self.constants
@@ -163,8 +171,8 @@ class Propagation:
     def loop_wrenches(self, multipliers: Array) -> Array:
         """Return the wrench (nloops, 6) [N, N m] of each loop on its second body, with friction.
 
-        The wrench is in the frame of this body, or of the welded part that the loop names. `multipliers` (nc,) are
-        those of all loop rows.
+        The wrench is in the frame of this body, or of the welded part that the loop names. `multipliers` (nc,) [N, N m]
+        are those of the nc constraint rows of all loops.
         """
         found, start = [], 0
         for one in self.loops:
@@ -183,9 +191,11 @@ def propagation(
     friction: LinearFriction = NO_FRICTION,
     main: Iterable[str] = (),
 ) -> Propagation:
-    """Return the equations of a mechanism at the state q (nq,), v (nv,), with wrenches (nbodies, 6) on the bodies.
+    """Return the primary and secondary equations of a mechanism in one state.
 
-    `friction` is the dry friction of joints. `main` has the names of the main bodies of trees; the solution does not
+    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities. `wrenches`
+    (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes; zero by default. `friction` is the dry
+    friction of joints and loops. `main` has the names of main bodies, at most one for each tree; the solution does not
     depend on their choice.
     """
     friction.require_names(mechanism)

@@ -21,17 +21,17 @@ from linkwork.spatial.scalar import Array, hat
 def link_jacobian(X: Transform) -> Array:
     """Return the link Jacobian L (6, 6) from frame A1 to frame A2 of the same body; X is the pose of A1 in A2.
 
-    X is the paper's position six-vector of A1 in A2. The transpose propagates forces, f_A2 = L^T f_A1; velocities
-    follow v_A1 = L v_A2, because power does not depend on the frame.
+    X corresponds to the position six-vector of A1 in A2 in S1. The transpose propagates forces, f_A2 = L^T f_A1;
+    velocities follow v_A1 = L v_A2, because power does not depend on the frame. All six-vectors are linear part first.
     """
     return np.block([[X.R.T, -X.R.T @ hat(X.p)], [np.zeros((3, 3)), X.R.T]])
 
 
 def actuator_directions(S: Motion) -> Array:
-    """Return the unit forces T (6, d) of a joint's actuators, with S^T T = 1, for its motion subspace S of d columns.
+    """Return the unit wrenches T (6, d) of a joint's actuators, one for each of the d columns of its motion subspace S.
 
-    If each velocity of the joint has an independent rotation, as for revolute, ball and screw joints, the actuators are
-    pure torques.
+    S^T T is the identity, so that each actuator does work along its own freedom only. If each velocity of the joint has
+    an independent rotation, as for revolute, ball and screw joints, the actuators are pure torques.
     """
     turn = S.angular
     if np.linalg.matrix_rank(turn) == turn.shape[1]:
@@ -40,12 +40,11 @@ def actuator_directions(S: Motion) -> Array:
 
 
 def coupling_matrix(S: Array, T: Array, friction: Array) -> Array:
-    """Return the coupling matrix C (6, 6) of a joint, f_B = C f_A for the six-vectors on its two bodies A and B.
+    """Return the coupling matrix C (6, 6) of a joint: of a wrench f on one body, the joint transmits C f to the other.
 
-    All matrices are in the frame of the outboard body.
-
-    S (6, d) is the motion subspace and T (6, d) the directions of the actuators, with S^T T = 1. `friction` (d, 6)
-    gives the friction along each freedom per unit of load. In the axes of a pin or a slider, C has ones on the diagonal
+    All matrices are in the frame of the outboard body. S (6, d) is the motion subspace and T (6, d) the directions of
+    the actuators, with S^T T = 1. `friction` (d, 6) gives the friction force along each freedom per unit of load. In
+    the axes of a pin or a slider, C has ones on the diagonal
     for constrained directions, zeros for freedoms, and the friction coefficients in the rows of the freedoms.
     """
     constrained = np.eye(6) - T @ S.T
@@ -55,9 +54,9 @@ def coupling_matrix(S: Array, T: Array, friction: Array) -> Array:
 class Chains(NamedTuple):
     """The chains that join all bodies of one tree to its main body, and the tree to the ground.
 
-    Bodies have their numbers; the ground at the root joint with outboard body k has the number -k. `order` lists the
-    main body first and every other body after the next body towards the main body, which is `near[k]`. `joint[k]` is
-    the joint between body k and `near[k]`.
+    Bodies have their numbers; the ground at the root joint with outboard body k has the number -k, and counts as a body
+    here. `main` is the number of the main body. `order` lists the main body first, and every other body k after its
+    neighbour towards the main body, which is `near[k]`. `joint[k]` is the joint between body k and `near[k]`.
     """
 
     main: int
@@ -66,7 +65,7 @@ class Chains(NamedTuple):
     joint: Mapping[int, Joint]
 
     def towards_main(self, body: int) -> Iterable[int]:
-        """Yield the numbers of the bodies from `body` to the main body, both included."""
+        """Yield the numbers of the bodies on the chain from `body` to the main body, with these two."""
         yield body
         while body != self.main:
             body = self.near[body]
@@ -74,15 +73,15 @@ class Chains(NamedTuple):
 
 
 def inboard_number(joint: Joint) -> int:
-    """Return the number of the inboard body of a joint in `Chains`; the ground has a negative number."""
+    """Return the number of the inboard body of a joint in `Chains`: -k for the ground inboard of body k."""
     return joint.i if joint.i != WORLD else -joint.o
 
 
 def all_chains(mechanism: Mechanism, main: Iterable[str] = ()) -> list[Chains]:
     """Return the chains of every tree of a mechanism, one for each joint to the world.
 
-    `main` has the names of main bodies, at most one for each tree. For other trees, the main body is the body with the
-    most joints and loops.
+    `main` has the names of main bodies, at most one for each tree. For trees without a named body, the main body is the
+    body at which most joints and loops meet.
     """
     named = {mechanism.bodies.index_of(name) for name in main}
     return [_chains(mechanism, joint, named) for joint in outward(mechanism) if joint.i == WORLD]
@@ -107,9 +106,10 @@ def _chains(mechanism: Mechanism, root: Joint, named: set[int]) -> Chains:
 
 
 class JointMatrices(NamedTuple):
-    """Matrices of one joint: motion subspace S (6, d), actuator directions T (6, d), coupling matrix C (6, 6).
+    """Matrices of one joint with d freedoms: motion subspace S (6, d), actuator directions T (6, d), coupling C (6, 6).
 
-    The matrices are in the frame of the outboard body, which has the pose X in the frame of the inboard body.
+    `coupling_matrix` defines C. The matrices are in the frame of the outboard body, which has the pose X in the frame
+    of the inboard body.
     """
 
     S: Array
@@ -131,18 +131,20 @@ class JointMatrices(NamedTuple):
         return np.eye(6) if outboard else link_jacobian(self.X.inverse()).T
 
     def to_near(self, outboard: bool) -> Array:
-        """Return the matrix (6, 6) that propagates forces through the joint, from body frame to body frame.
+        """Return the matrix (6, 6) that propagates forces on one body through the joint to the other body.
 
-        `outboard` is true if the forces act on the outboard body, and false if they act on the inboard body.
+        It maps from the frame of the first body to the frame of the other. `outboard` is true if the forces act on the
+        outboard body, and false if they act on the inboard body.
         """
         return link_jacobian(self.X).T @ self.C if outboard else self.C @ self.to_joint(outboard)
 
 
 def propagation_matrices(chains: Chains, joints: Mapping[int, JointMatrices]) -> dict[tuple[int, int], Array]:
-    """Return the propagation matrices P (6, 6) by (Z, Y), which map forces on body Y, in its frame, to body Z.
+    """Return the propagation matrices P (6, 6) by pairs of body numbers (Z, Y).
 
-    `chains` are the chains of one tree. Z is any body between Y and the main body, both included. `joints` has the
-    matrices of the joints by the number of their outboard body.
+    P maps forces on body Y, in the frame of Y, to the frame of body Z, which is on the chain from Y to the main body; Y
+    and the main body count. `chains` are the chains of one tree. `joints` has the matrices of the joints by the number
+    of their outboard body.
     """
     P: dict[tuple[int, int], Array] = {}
     for far in chains.order:
