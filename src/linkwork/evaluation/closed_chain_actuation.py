@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the constraint Jacobian J (nh, nv), and the bias gamma (nh,) in J a + gamma = 0, at q (nq,) and v (nv,).
 
-    The rows are those of loops, then of velocity constraints. Mechanisms with mimic joints are supported.
+    The nh rows are those of loops, then of velocity constraints such as engaged clutches. a (nv,) are the accelerations
+    of the independent joints; mimic joints are eliminated.
     """
     J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
     return J @ m.spread, gamma
@@ -71,12 +72,12 @@ def actuation(
 ) -> Actuation:
     """Return the forces of the actuated joints that produce the acceleration a (nv,) of a closed chain.
 
-    This is equation (20) of S2. `d` are the dynamics of the mechanism, and `actuated` names the joints with a motor.
-    `weights` has positive weights of joints by name, 1 by default; `wrenches` are external wrenches on the bodies.
-    Without its loops, the mechanism would need the joint forces inverse_dynamics(q, v, a). The loops contribute J^T
-    lambda, which does no work on motions with closed loops. If more joints are actuated than the motion needs, the sum
-    of weight * force^2 over the actuated joints is minimal. If too few joints are actuated, the function raises a
-    LinkworkError.
+    This is equation (20) of S2. The state is q (nq,), v (nv,), with closed loops. `d` are the compiled dynamics of the
+    mechanism, and `actuated` names the joints with a motor. `weights` has positive weights of joints by name, 1 by
+    default; `wrenches` are external wrenches (nbodies, 6) [N, N m] on the bodies. Without its loops, the mechanism
+    would need the joint forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on
+    motions with closed loops. If more joints are actuated than the motion needs, the sum of weight * force^2 over the
+    actuated joints is minimal. If too few joints are actuated, the function raises a LinkworkError.
     """
     m = d.mechanism
     needed = d.inverse_dynamics(q, v, a, wrenches)
@@ -108,7 +109,8 @@ def actuation(
 class Observed(NamedTuple):
     """Result of `observed`: coordinates q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints.
 
-    Values of sensed joints are measurements; the others are computed.
+    The units are [rad or m], [rad/s or m/s] and [rad/s^2 or m/s^2]. Values of sensed joints are measurements; the
+    others are computed.
     """
 
     q: Array
@@ -119,9 +121,9 @@ class Observed(NamedTuple):
 def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
     """Return the motion of all joints of a mechanism with loops, from the measured motion of the sensed joints.
 
-    S1 describes this method. `d` are the dynamics of the mechanism, and `sensed` names the joints with sensors. The
-    entries of q (nq,), v (nv,) and a (nv,) that belong to these joints are measurements. The search for a position with
-    closed loops starts at the other entries of q; the other entries of v and a are ignored.
+    S1 describes this method. `d` are the compiled dynamics of the mechanism, and `sensed` names the joints with
+    sensors. The entries of q (nq,), v (nv,) and a (nv,) that belong to these joints are measurements. The search for a
+    position with closed loops starts at the other entries of q; the other entries of v and a are ignored.
     """
     m = d.mechanism
     names = list(sensed)

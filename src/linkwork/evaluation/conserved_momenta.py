@@ -17,7 +17,10 @@ def named_symmetries(m: Mechanism) -> tuple[Symmetry, ...]:
 
 
 def _named(twist: Array) -> Symmetry:
-    """Return the symmetry along a twist (6,) [linear; angular], with the name of its conserved momentum."""
+    """Return the symmetry along a twist (6,) of the world's frame, with the name of its conserved momentum.
+
+    The linear part of the twist [m/s] is first, then the angular part [rad/s]. Its magnitude does not matter.
+    """
     along, turn = twist[:3], twist[3:]
     if np.linalg.norm(turn) < SYMMETRY_ROUND_OFF:
         along = along / np.linalg.norm(along)
@@ -33,7 +36,7 @@ def _named(twist: Array) -> Symmetry:
 
 
 def _axis(n: Array) -> str:
-    """Return the name of a direction n (3,): a world axis, such as "z" or "-x", or the components of n."""
+    """Return the name of a unit vector n (3,) in world axes: an axis, such as "z" or "-x", or the components of n."""
     for name, unit in zip("xyz", np.eye(3), strict=True):
         if abs(n @ unit) > 1.0 - SYMMETRY_ROUND_OFF:
             return name if n @ unit > 0.0 else f"-{name}"
@@ -41,5 +44,5 @@ def _axis(n: Array) -> str:
 
 
 def _numbers(x: Array) -> str:
-    """Return the components of the vector x as text, with three digits."""
+    """Return the components of the vector x as text, with three significant digits, such as "(0, 0.5, 1)"."""
     return f"({', '.join(f'{value:.3g}' for value in x + 0.0)})"

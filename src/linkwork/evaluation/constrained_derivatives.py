@@ -17,8 +17,8 @@ COMPLEX_STEP = 1e-30  # imaginary step; it can be this small because a complex s
 def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
     """Return the derivatives (3, nv, nv) of a constrained mechanism's accelerations with respect to q, v and tau.
 
-    The derivative with respect to q is in the tangent space. For traced inputs, the expression graph is differentiated.
-    For floats, each column is a complex step, exact to round-off.
+    Those with respect to q (tangent space), v and tau are entries 0, 1 and 2. For traced inputs, the expression graph
+    is differentiated. For floats, each column is a complex step, exact to round-off.
     """
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)
@@ -31,7 +31,8 @@ def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, ta
     def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
         """Return the derivatives (nv, k) of the acceleration in the directions that are the k rows of `directions`.
 
-        `moved` takes a direction times a small imaginary number, and returns (q, v, tau) displaced by it.
+        `moved` takes a row of `directions` times a small imaginary number, and returns q, v and tau, one of them
+        displaced by this product.
         """
         steps = [constrained_forward_dynamics(mechanism, *moved(1j * COMPLEX_STEP * d)).a for d in directions]
         return np.imag(steps).T / COMPLEX_STEP

@@ -29,8 +29,8 @@ Response = Callable[[Mechanism, Array, Array], Array]
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the constraint matrix C (n, tree.nv) and the bias (n,) of C a + bias = 0 for the tree's accelerations a.
 
-    The n rows belong to mimic joints, then to loops, then to engaged clutches and brakes. q and v are the state of the
-    tree, in which mimic joints are independent.
+    The n rows belong to mimic joints, then to loops, then to clutches, brakes and other velocity constraints. q and v
+    are the coordinates and velocities of the tree, in which mimic joints are independent.
     """
     tree = mechanism.tree
     C = np.zeros((len(mechanism.mimics), tree.nv))
@@ -63,10 +63,11 @@ def forward(function: Callable[..., Array], response: Response) -> Callable[...,
 def _constrained(
     function: Callable[..., Array], response: Response, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> tuple[Array, Array]:
-    """Return the accelerations (tree.nv,) of all joints and the multipliers of all constraint rows (see `rows`).
+    """Return the accelerations (tree.nv,) of all joints and the multipliers (n,) of the n constraint rows of `rows`.
 
-    `function` is the forward dynamics of the tree; `response(tree, q, forces)` returns the accelerations that
-    additional joint forces cause. q, v and tau belong to the independent joints of the mechanism m.
+    `function` is the forward dynamics of trees; `response(tree, q, forces)` returns the accelerations that additional
+    joint forces cause. q (nq,), v (nv,) and tau (nv,) belong to the independent joints of the mechanism m; `wrenches`
+    (nbodies, 6) act on the bodies.
     """
     state = to_tree(m, ("q", "v"), (q, v))
     C, bias = rows(m, *state)

@@ -141,9 +141,9 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
 
 
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return random coordinates (nq,) and velocities (nv,) of a mechanism.
+    """Return random coordinates (nq,) and velocities (nv,) of a mechanism, with closed loops if such are found.
 
-    The loops are closed, if a position with closed loops is found.
+    `rng` generates the random numbers.
     """
     q, v = m.random(rng), rng.normal(size=m.nv)
     if not m.constrained:
@@ -174,14 +174,14 @@ def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: A
 
 
 def relative_difference(a: Array, b: Array, scale: float = 0.0) -> float:
-    """Return the largest |a - b| divided by the larger of max |b| and `scale`; zero for empty arrays."""
+    """Return the largest |a - b| over all entries, divided by the larger of max |b| and `scale`; 0 for empty arrays."""
     return float(np.abs(a - b).max() / max(np.abs(b).max(), scale, 1e-300)) if a.size else 0.0
 
 
 def computed_quantities(
     f: Formulation, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> dict[str, Array]:
-    """Return all quantities that a formulation can compute in one state (accelerations, mass matrix, ...), by name."""
+    """Return the quantities that the formulation f computes in one state, by name, such as "accelerations"."""
     found = {
         "accelerations": f.forward(m, q, v, tau, wrenches),
         # the acceleration is tau here, because any acceleration can be compared

@@ -86,7 +86,8 @@ def kernel_of(
 ) -> Kernel:
     """Return the compiled kernel of the function `one` of one state; equal mechanisms and names share a kernel.
 
-    Inputs have the shapes `shapes`, the output has the shape `result`.
+    `name` identifies the function in the cache. The inputs have the shapes `shapes`, and the output has the shape
+    `result`, all for one state.
     """
     known = not has_kinds_of_users(mechanism)
     key = digest(source_digest(), mechanism_digest(mechanism), *name) if known else None

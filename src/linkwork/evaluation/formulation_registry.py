@@ -149,7 +149,7 @@ class Formulations(dict[str, Formulation]):
 def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
     """Return the accelerations (nv, k) that joint forces (nv, k) cause in a tree, by the articulated-body algorithm.
 
-    One factorization serves all k columns.
+    Each column of joint forces acts alone, at rest and without gravity. One factorization serves all k columns.
     """
     motion, none = kinematics(tree, q, np.zeros(tree.nv)), np.zeros(0)
     factors = factorize(tree, motion, np.zeros((0, tree.nv)))
@@ -159,20 +159,20 @@ def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
 def _newton_euler_response(tree: Mechanism, q: Array, forces: Array) -> Array:
     """Return the accelerations (nv, k) that joint forces (nv, k) cause in a tree, by the Newton-Euler equations.
 
-    These are equations (6) and (12) of Schiehlen.
+    Each column of joint forces acts alone, at rest and without gravity. See equations (6) and (12) of Schiehlen.
     """
     rest = np.zeros(tree.nv)
     return newton_euler.response(newton_euler.newton_euler(tree, q, rest, rest), forces)
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-    """Return the accelerations (nv,) as M^-1 (tau - bias), with the mass matrix M and the bias of inverse dynamics."""
+    """Return the accelerations (nv,) M^-1 (tau - bias): the bias is the inverse dynamics at zero acceleration."""
     rest = inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
     return mass_matrix.matrix_factors(m, mass_matrix.mass_matrix(m, q)).solve(tau - rest)
 
 
 def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-    """Return the joint forces (nv,) as M a + bias, with the mass matrix M and the bias of inverse dynamics."""
+    """Return the joint forces (nv,) M a + bias: the bias is the inverse dynamics at zero acceleration."""
     return mass_matrix.mass_matrix(m, q) @ a + inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
 
 
@@ -180,7 +180,7 @@ def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array)
     """Return the accelerations (nv,) by spatial operators (see `Factorization`): M^-1 (tau - bias).
 
     The mass matrix is M = H^T phi^T M^b phi H plus the rotor inertias. The operator phi H maps joint velocities to the
-    twists of all bodies, and M^b has the inertias of the bodies.
+    twists of all bodies, and M^b has the inertias of the bodies. The bias are the joint forces at zero acceleration.
     """
     f = factorization(m, q, v, wrenches)
     return np.linalg.solve(f.mass_matrix + rotor_matrix(m), tau - f.bias)
@@ -189,7 +189,7 @@ def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array)
 def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
     """Return the joint forces (nv,) by spatial operators (see `Factorization`): M a + bias.
 
-    See `_by_operators` for the mass matrix M.
+    See `_by_operators` for the mass matrix M and the bias.
     """
     f = factorization(m, q, v, wrenches)
     return f.mass_matrix @ a + rotor_momenta(m, a) + f.bias

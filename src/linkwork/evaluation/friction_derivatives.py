@@ -27,8 +27,10 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the joint forces with friction, with respect to q (tangent space), v and
-    a.
+    """Return the derivatives (3, nv, nv) of the joint forces with friction, for given accelerations a (nv,).
+
+    They are the derivatives with respect to q (tangent space), v and a, in this order along the first axis. The last
+    axis has the nv components of q, v or a.
     """
     # imported only here, so that importing linkwork loads no compiler
     from linkwork.compiler.function_jacobian import jacobian
@@ -42,8 +44,10 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the accelerations with friction, with respect to q (tangent space), v and
-    tau.
+    """Return the derivatives (3, nv, nv) of the accelerations with friction, for given joint forces tau (nv,).
+
+    They are the derivatives with respect to q (tangent space), v and tau, in this order along the first axis. The last
+    axis has the nv components of q, v or tau.
     """
     if mechanism.constrained:
         return _with_constraints(mechanism, q, v, tau)
@@ -59,7 +63,8 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
 def _with_constraints(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
     """Return the derivatives (3, nv, nv) of the accelerations of a mechanism with constraints and friction.
 
-    They are the derivatives with respect to q (tangent space), v and tau.
+    They are the derivatives with respect to q (tangent space), v and tau, in this order along the first axis. The last
+    axis has the nv components of q, v or tau.
     """
     # imported only here, so that importing linkwork loads no compiler
     from linkwork.compiler.function_jacobian import jacobian
@@ -101,8 +106,10 @@ def _with_constraints(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> A
 
 
 def _slips(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
-    """Return the friction forces (nf,) in one state, and flags (nf,): 1 for slipping velocities, 0 for sticking
-    ones.
+    """Return the friction forces (nf,) [N m, N] in one state, and a flag (nf,) for each: 1 if it slips, 0 if it sticks.
+
+    The nf friction forces are those of all slip velocities of joints and loops with dry friction. A velocity that is
+    zero but begins to change counts as slipping. q (nq,), v (nv,) and tau (nv,) are the state and the joint forces.
     """
     found = friction_dynamics.solve(mechanism, q, v, tau)
     speeds = slip_velocities(mechanism, q, v)
@@ -120,7 +127,11 @@ def _slips(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> tuple[Array,
 
 
 def _moving_flags(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return 1 for each velocity (nv,) that moves or begins to move, and 0 for velocities at which a joint sticks."""
+    """Return a flag (nv,) for each velocity: 0 if a joint with dry friction sticks there, else 1.
+
+    A joint slips if its velocity is not zero, or its acceleration is not: it begins to move. A mimic joint that sticks
+    also holds the joint that it mimics. q (nq,), v (nv,) and a (nv,) are the motion.
+    """
     speeds, changes = slip_velocities(mechanism, q, v), slip_velocities(mechanism, q, a)
     G, found = mechanism.spread, list(np.ones(mechanism.nv))
     for site in sites(mechanism):

@@ -20,10 +20,10 @@ Algorithm = Callable[..., Array]
 
 
 def diagnosed(algorithm: Algorithm) -> Algorithm:
-    """Return a version of an algorithm that explains failures on floats: it names the joints whose friction is not
-    unique.
+    """Return a function like `algorithm` that raises a NotConverged error if friction makes its result non-finite.
 
-    Friction is not unique if its equations have no unique solution.
+    The error names the joints whose friction forces are not unique, because their equations have no unique solution.
+    Traced results are not checked.
     """
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
@@ -38,7 +38,10 @@ def diagnosed(algorithm: Algorithm) -> Algorithm:
 def require_unique_friction(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> None:
-    """Raise a NotConverged error if the friction in this state has no unique solution; the error names the joints."""
+    """Raise a NotConverged error if the friction in one state has no unique solution; the error names the joints.
+
+    The state is q (nq,), v (nv,), under joint forces tau (nv,) and external wrenches (nbodies, 6) on the bodies.
+    """
     with np.errstate(all="ignore"):
         jammed, undecided = friction_dynamics.unsolved_joints(mechanism, q, v, tau, wrenches)
     names = jammed or undecided

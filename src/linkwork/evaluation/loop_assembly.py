@@ -25,9 +25,10 @@ NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)
 
 
 def assembled_position(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> Array:
-    """Return coordinates (nq,) near q at which all loops are closed, by Newton's method with a line search.
+    """Return coordinates (nq,) near q (nq,) at which all loops are closed, by Newton's method with a line search.
 
-    The joints called `fixed` do not move. Raise a NotConverged error if a loop remains open.
+    `d` are the compiled dynamics of the mechanism. The joints called `fixed` do not move. Raise a NotConverged error if
+    a loop remains open.
     """
     found, left = _nearest_closed(d, q, fixed)
     if left > ROUND_OFF:
@@ -38,7 +39,8 @@ def assembled_position(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> 
 def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tuple[Array, float]:
     """Return the coordinates (nq,) with the smallest loop closure error in several searches, and this error [m or rad].
 
-    The first search starts at q, the others at random displacements from q.
+    The error is the largest magnitude of an entry of `constraint`. The first search starts at q, the others at random
+    displacements from q. The joints called `fixed` do not move.
     """
     m = d.mechanism
     free = np.ones(m.nv, dtype=bool)
@@ -85,7 +87,7 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
 
 
 def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
-    """Return coordinates (nq,) with a local minimum of the loop closure error; the search starts at q (nq,).
+    """Return coordinates (nq,) with a local minimum of the squared loop closure error; the search starts at q (nq,).
 
     Only the velocities selected by the boolean array `free` (nv,) move.
     """
@@ -108,7 +110,8 @@ def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
 def _line_search(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
     """Return q displaced by the first of dq, dq/2, dq/4, ... (nv,) that reduces the squared loop closure error.
 
-    `before` is the squared error at q. The second result is whether such a step was found; if not, q is returned.
+    dq is in the tangent space at q (nq,). `before` is the squared error at q: the sum over all rows. The second result
+    is whether such a step was found; if not, q is returned.
     """
     for part in 0.5 ** np.arange(12):
         moved = d.mechanism.integrate(q, part * dq)

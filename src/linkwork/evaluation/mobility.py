@@ -72,7 +72,8 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
     """Return orthonormal velocities (k, nv) along which redundant constraint rows become independent.
 
     The rows of `free` (mobility, nv) are the directions of motion that satisfy all loops. The s columns of `repeating`
-    (nc, s) are linear combinations of constraint rows, divided by `scales`, that vanish at q (nq,). If a motion along a
+    (nc, s) are the coefficients of linear combinations of the constraint rows that vanish at q (nq,); each row is first
+    divided by its entry of `scales`. `d` are the compiled dynamics of the mechanism. If a motion along a
     free direction makes such a combination nonzero, the position is singular, and the result contains the direction. If
     the closed positions near q form a manifold, the combinations also vanish at all nearby positions, and no direction
     is singular.
@@ -84,8 +85,9 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
     def changes(directions: Array) -> tuple[Array, float]:
         """Return the derivatives, along k directions, of the s vanishing combinations of rows, as (k, s * mobility).
 
-        The derivatives are per unit of motion, and only along the free directions. The second result is the round-off
-        of the derivatives.
+        `directions` (k, nv) are velocities. The derivatives are per unit of motion; of each combination, only the
+        components along the free directions count. The second result is the magnitude up to which a derivative is
+        round-off.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
@@ -139,7 +141,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
 
 
 def _pivots(free: Array) -> Array:
-    """Return the indices (k,) of k rows of the matrix `free` (nv, k) that form a well-conditioned square matrix.
+    """Return the indices (k,) of k of the nv rows of `free` (nv, k) that form a well-conditioned square matrix.
 
     The rows are chosen one by one, by greedy pivoting.
     """

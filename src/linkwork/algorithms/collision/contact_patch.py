@@ -19,9 +19,9 @@ class ContactPatch(NamedTuple):
     """Up to four contact points of two solids A and B, in the frame of B.
 
     `points` (4, 3) [m] are midway between the two surfaces. `distances` (4,) [m] are the signed distances of the
-    surfaces at the points along the normal, negative if the solids penetrate; FAR [m] for unused places. `normals` (4,
-    3) are the unit normals at the points, from B to A. If solid A moves by -distance * normal, the surfaces touch at
-    the point.
+    surfaces along the normals at the points, negative if the solids penetrate; unused places have the distance `FAR`.
+    `normals` (4, 3) are the unit normals at the points, from B to A. If solid A moves by -distance * normal of one
+    point, the surfaces touch there.
     """
 
     points: Array

@@ -38,10 +38,11 @@ class RoundedSolid(Solid, Protocol):
 
 
 class _Polygon(NamedTuple):
-    """Plane quadrilateral on the surface of a solid; z is along the contact normal.
+    """Quadrilateral on the surface of a solid, with a plane that fits it; z is along the contact normal from B to A.
 
-    `corners` are the four corners in cyclic order: x, y and height z [m]. `slopes` are the derivatives of the plane's
-    height with respect to x and y, and `level` [m] is its height at x = y = 0.
+    The origin is midway between the nearest points of the solids, and x and y are perpendicular to z. `corners` are the
+    four corners (3,) [m] in cyclic order: x, y and height z. `slopes` are the derivatives of the plane's height with
+    respect to x and y, and `level` [m] is its height at x = y = 0.
     """
 
     corners: list[Array]
@@ -91,9 +92,9 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
 
 
 def _polygon(corners: list[Array]) -> _Polygon:
-    """Return the quadrilateral of four points (3,) [m] with the plane that fits them best.
+    """Return the quadrilateral of the four points `corners` (3,) [m], with their least-squares plane.
 
-    `corners` are the points.
+    The squared deviations are those of the heights z.
     """
     mean = (corners[0] + corners[1] + corners[2] + corners[3]) * 0.25
     apart = [corner - mean for corner in corners]
@@ -123,7 +124,7 @@ def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number
 
 
 def _clipped(a: _Polygon, b: _Polygon, slack: Number) -> list[tuple[Number, Number, Number, Number]]:
-    """Return the ends of the edges of A after clipping by polygon B, as tuples (x, y, height, exists).
+    """Return the ends of the edges of polygon A after clipping by polygon B, as eight tuples (x, y, height, exists).
 
     Positions are in [m]; `exists` is true if a part of the edge is inside B. Two successive entries are the ends of one
     edge. Points outside B by at most `slack` [m] count as inside.
@@ -151,7 +152,7 @@ def _beyond(polygon: _Polygon, point: Array, slack: Number) -> list[Number]:
 
     Each distance is reduced by `slack` [m]; negative distances are inside. `point` (3,) [m] is in the axes in which the
     corners of the polygon are given. The extent is measured in four directions; it is needed for polygons that are
-    lines or points, which have no inside.
+    lines or points, which have no inside. The first four distances are those of the edges.
     """
     corners = polygon.corners
     first, second = corners[2] - corners[0], corners[3] - corners[1]

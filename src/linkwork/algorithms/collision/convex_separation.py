@@ -37,7 +37,7 @@ class Faces(NamedTuple):
     """The faces of a convex hull.
 
     `count` is the number of faces, and `most` the largest number of faces of any hull of the mechanism. `normal(k)`
-    returns the outward unit normal (3,) of face number k.
+    returns the outward unit normal (3,) of face number k, counted from 0, in the frame of B.
     """
 
     count: Number
@@ -55,7 +55,7 @@ class Solid(Protocol):
 
     @property
     def size(self) -> Number:
-        """Return a length [m] of the order of the largest extent of the solid."""
+        """Return a length [m] of the order of the largest extent of the solid, the scale of its tolerances."""
         ...
 
     def support(self, n: Array) -> Array:
@@ -80,15 +80,16 @@ class Solid(Protocol):
         ...
 
     def axes(self, n: Array) -> Sequence[Array]:
-        """Return normals (3,) of smooth parts of the surface, near the direction n (3,)."""
+        """Return outward unit normals (3,) of smooth parts of the surface: on each part, the one nearest to n (3,)."""
         ...
 
 
 class Separation(NamedTuple):
-    """Separation of two solids A and B, and their nearest points.
+    """Separation of two solids A and B, and their nearest points, in the frame of B.
 
     `value` [m] is the separation along the unit vector `normal` (3,) from B to A, negative if the solids penetrate.
-    `on_a` and `on_b` (3,) [m] are the nearest points of A and B.
+    `on_a` and `on_b` (3,) [m] are the nearest points of A and B. If the solids penetrate, they are the points that
+    become the nearest when A is moved out of B along a normal.
     """
 
     value: Number
@@ -100,8 +101,8 @@ class Separation(NamedTuple):
 class _Corner(NamedTuple):
     """Point w of the Minkowski difference A - B of two solids, with the point of A that gives w.
 
-    w (3,) [m] is the point of A, after A was moved by the shift, minus the point of B. `on_a` (3,) [m] is the point of
-    A before the shift.
+    w (3,) [m] is the point of A, after the translation of A by `_gjk`, minus the point of B. `on_a` (3,) [m] is the
+    point of A before this translation.
     """
 
     w: Array
@@ -140,9 +141,10 @@ def separation(a: Solid, b: Solid) -> Separation:
     def improve(value: Number, normal: Array, *rest: Any) -> tuple[tuple[Any, ...], Condition]:
         """Make one iteration: move the solids apart along `normal`, and find their nearest points and the new normal.
 
-        `value` [m] is the separation along `normal` (3,); `rest` is the best separation, normal and nearest points so
-        far, and 1 if the faces of hulls were scanned. The iteration stops when the separation stops growing. If the
-        solids then penetrate deeply, it begins once more at the face of a hull with the largest separation.
+        `value` [m] is the separation along `normal` (3,). `rest` is the largest separation so far with its normal and
+        nearest points, and last 1 if the faces of hulls were visited, else 0. Return the new state of the iteration,
+        and whether it stops. The iteration stops when the separation stops growing. If the solids then penetrate
+        deeply, it begins once more at the face of a hull with the largest separation.
         """
         *best, scanned = rest
         distance = maximum(SEPARATION_MARGIN * size - value, 0.0)
@@ -177,8 +179,9 @@ def _scanned(
 ) -> tuple[Number, Array]:
     """Return the largest separation [m] along the face normals of a hull, with its normal (3,), or `best` if larger.
 
-    `best` has the separation [m] and the normal found so far. `side` is 1 for faces of B and -1 for faces of A. If the
-    condition `scans` is false, the function visits no face and returns `best`.
+    `best` has the largest separation [m] found so far and its normal (3,). a and b are the solids A and B. `faces` are
+    the faces of one of them, and `side` is 1 for faces of B and -1 for faces of A. If the condition `scans` is false,
+    the function visits no face and returns `best`.
     """
     count = where(scans, faces.count, 0.0)
 
@@ -212,9 +215,9 @@ def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
 def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
     """Return unit vectors (3,) near n (3,), one of which is the normal of largest separation to round-off.
 
-    Some of the vectors solve the equations for the contact of two vertices or rims, or of a straight line with a rim,
-    by Newton's method. The others are normals of faces, and vector products of straight lines of both solids. a and b
-    are the solids A and B.
+    Newton's method gives some of the vectors: it solves the equations for the contact of two vertices or rims, or of a
+    straight line with a rim. The others are normals of faces, and vector products of straight lines of both solids. a
+    and b are the solids A and B.
     """
     refined = [_newton(a, b, n, None)]
     refined += [_newton(a, b, perpendicular(d, n, n), d) for d in (*b.lines, *a.lines)]
@@ -226,10 +229,10 @@ def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
 
 
 def _newton(a: Solid, b: Solid, start: Array, line: Array | None) -> Array:
-    """Return the unit normal (3,) near `start` (3,) at which the separation is stationary.
+    """Return the unit normal (3,) near the unit vector `start` (3,) at which the separation is stationary.
 
-    If `line` (3,) is given, a direction perpendicular to `start`, the normal stays perpendicular to this direction. a
-    and b are the solids A and B.
+    The normal is improved by `REFINE` steps of Newton's method. If `line` (3,) is given, a direction perpendicular to
+    `start`, the normal stays perpendicular to it. a and b are the solids A and B.
     """
 
     def step(_: Number, n: Array) -> tuple[Array]:
@@ -303,8 +306,9 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
     def step(v: Array, witness: Array, best: Number, normal: Array, *old: Array) -> tuple[tuple[Array, ...], Condition]:
         """Make one GJK iteration: add the support point along v, the nearest point (3,) of the simplex to the origin.
 
-        `witness` (3,) [m] is the point of A that belongs to v. `best` [m] and `normal` (3,) are the largest separation
-        so far and its normal. `old` are the vertices of the simplex. Return the new state, and whether v is final.
+        `witness` (3,) [m] is the point of A, before its translation, that belongs to v. `best` [m] and `normal` (3,)
+        are the largest separation so far and its normal. `old` has the last three vertices of the simplex, each as w
+        and the point of A. Return the new state, and whether v is final.
         """
         length = np.sqrt(dot(v, v) + TINY)
         n = v / length

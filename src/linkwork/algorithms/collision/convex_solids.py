@@ -1,7 +1,7 @@
 """Convex solids for the general contact patch: support points, and the parts of their surface near a contact.
 
-A solid has a pose in the frame of the patch. Spheres and capsules are a point and a line segment with a radius; the
-radius is not part of their support points.
+A solid has a pose in the frame of the contact patch; all its results are in this frame. Spheres and capsules are a
+point and a line segment with a radius; the radius is not part of their support points.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Segment:
 class SolidBox:
     """A box with the half extents `half` (3,) [m]; X is its pose in the frame of the contact patch.
 
-    Its rounding `radius` is zero.
+    The rounding `radius` of its edges is zero.
     """
 
     X: Transform
@@ -182,7 +182,8 @@ class SolidBox:
 class SolidCylinder:
     """A cylinder along the z axis of its frame, which has the pose X in the frame of the contact patch.
 
-    `round` [m] is the radius of the cylinder and `half` [m] half its length. Its rounding `radius` is zero.
+    `round` [m] is the radius of the cylinder and `half` [m] half its length. The rounding `radius` of its edges is
+    zero.
     """
 
     X: Transform
@@ -240,9 +241,9 @@ class SolidCylinder:
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four points (3,) [m] of the cylinder's rim, or the ends of a line on its lateral surface, each twice.
 
-        The result is on the rim if an end face, not the lateral surface, faces n. The first point of the rim is the
-        point farthest along n. If the end face is perpendicular to n within round-off, it is the point nearest to
-        `other` (3,) [m], which may be beside the face. `directions` is not used.
+        The result is on the rim if n is nearer to the axis than to the end face. The four points are then a quarter
+        turn apart, and the first one is the point farthest along n. If the end face is perpendicular to n within
+        round-off, the first one is the point nearest to `other` (3,) [m]. `directions` is not used.
         """
         del directions
         X, R = self.X, self.X.R
@@ -268,9 +269,9 @@ class SolidCylinder:
 
 
 class HullRows(NamedTuple):
-    """The vertices or normals of one hull: `count` consecutive rows of a constant `table` (n, 3), from row `first` on.
+    """The vertices or face normals of one hull: `count` rows of a constant `table` (n, 3), from row `first` on.
 
-    `most` is the largest `count` of all hulls in the table.
+    The table has the rows of all hulls of a mechanism, in the frames of the hulls. `most` is the largest `count`.
     """
 
     table: Array
@@ -279,7 +280,7 @@ class HullRows(NamedTuple):
     count: Number
 
     def row(self, k: Number) -> Array:
-        """Return vertex or normal number k (3,), in the unit of the table."""
+        """Return number k, counted from 0, of these vertices [m] or unit normals: (3,) in the frame of the hull."""
         return lookup(self.table, self.first + k)
 
 
@@ -287,8 +288,8 @@ class HullRows(NamedTuple):
 class SolidHull:
     """A convex hull with `vertices` [m] and outward face `normals`, in a frame with the pose X in the patch's frame.
 
-    `inside` (3,) [m] is a point inside the hull, and `size` [m] the largest distance of a vertex from this point. Its
-    rounding `radius` is zero.
+    `inside` (3,) [m] is a point inside the hull, and `size` [m] the largest distance of a vertex from this point. The
+    rounding `radius` of its edges is zero.
     """
 
     X: Transform
@@ -309,7 +310,7 @@ class SolidHull:
 
     @property
     def faces(self) -> Faces | None:
-        """Return the faces of the hull."""
+        """Return the faces of the hull, with normals in the frame of the patch."""
         return Faces(self.normals.count, self.normals.most, lambda k: self.X.R @ self.normals.row(k))
 
     @property
@@ -330,8 +331,9 @@ class SolidHull:
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four vertices (3,) [m] of the hull that span its part facing n (3,), in cyclic order.
 
-        Two vertices are the farthest along n tilted towards and away from the first of the `directions` (3,). The other
-        two are the farthest along n tilted to the two sides of the line through the first two. `other` is not used.
+        `directions` (3,) are four directions perpendicular to n, of which the first two are used. Two of the vertices
+        are the farthest along n tilted by `TILT` towards and away from the first direction. The other two are the
+        farthest along n tilted to the two sides of the line through the first two. `other` is not used.
         """
         del other
         one, two = self._extreme([n + directions[0] * TILT, n - directions[0] * TILT])

@@ -18,7 +18,7 @@ DIRECTIONS = (FIRST, (-FIRST[1], FIRST[0]), (-FIRST[0], -FIRST[1]), (FIRST[1], -
 
 
 class Corner(NamedTuple):
-    """Corner of an overlap: x, y and height [m], and its signed distance [m] from the other face; FAR if unused."""
+    """Corner of an overlap: x, y and height z [m], and the signed distance [m] of the faces there; FAR if unused."""
 
     x: Number
     y: Number
@@ -31,12 +31,14 @@ class Corner(NamedTuple):
 
 
 def overlap(half: Array, centre: Array, first: Array, second: Array, separation: Number) -> list[Corner]:
-    """Return four points of the overlap of a parallelogram with a rectangle, seen along z.
+    """Return a list of up to four points of the overlap of a parallelogram with a rectangle, seen along z.
 
-    The rectangle has the half extents half[:2] [m] and is at z = 0. The parallelogram has its `centre` (3,) [m] and the
-    half edges `first`, `second` (3,) [m]. The function `spanning` selects the points. If the faces do not overlap, or
-    their lowest corner is higher than `separation` [m], one point is the lowest corner of the parallelogram, moved to
-    the height `separation`.
+    The rectangle is at z = 0, centred at the origin, with the half extents half[:2] [m] along x and y. The
+    parallelogram has its `centre` (3,) [m] and the half edges `first`, `second` (3,) [m]. The points are on the
+    parallelogram, and their distance is their height z. The function `spanning` selects them. If the faces do not
+    overlap, or the lowest corner of the overlap is higher than `separation` [m], one point is replaced. The new point
+    is the lowest corner of the parallelogram, moved sideways into the rectangle and to the height `separation`. Unused
+    places of the list have the distance FAR.
     """
     size = half[0] + half[1] + sum(abs(x) for x in (*first, *second))
     slack = SAME_POINT * size
@@ -51,10 +53,11 @@ def spanning(corners: list[Corner], separation: Number, nearest: Corner, slack: 
 
     Two corners are the farthest along a fixed direction and its opposite. Two more corners are the farthest on both
     sides of the line through the first two. All four corners of a parallelogram are selected in this manner, however
-    long and thin it is. If all selected corners are higher than the lowest corner, the lowest corner replaces one of
-    them. If the lowest corner is higher than `separation` [m], the point `nearest` replaces one of them. If corners are
-    nearer to each other than `merged` [m], only one of them is used, and the others get the distance FAR. Heights that
-    differ by less than `slack` [m] are equal.
+    long and thin it is. If all selected corners have a larger distance than the lowest corner, the lowest corner
+    replaces the nearest of them. The lowest corner is the one of the smallest distance; if this distance is larger than
+    `separation` [m], the point `nearest` takes its place. If selected corners differ by at most `merged` [m] in x and
+    in y, only the one of smallest distance is used, and the others get the distance FAR. Distances that differ by less
+    than `slack` [m] are equal.
     """
     lowest = corners[0]
     for corner in corners[1:]:
@@ -86,14 +89,14 @@ def _chosen(condition: Condition, yes: Corner, no: Corner) -> Corner:
 
 
 def across(x: Number, y: Number, otherwise: tuple[float, float]) -> tuple[Number, Number]:
-    """Return the unit vector (2,) that is perpendicular to (x, y); `otherwise` if (x, y) is zero."""
+    """Return the components of (x, y) turned by a quarter turn from x to y, as a unit vector; `otherwise` if zero."""
     length = np.sqrt(x * x + y * y + TINY)
     apart = length > TINY_SIZE
     return where(apart, -y / length, otherwise[0]), where(apart, x / length, otherwise[1])
 
 
 def _extreme(corners: list[Corner], x: Number, y: Number) -> Corner:
-    """Return the corner of the overlap that is farthest along (x, y).
+    """Return the corner of the overlap that is farthest along the direction (x, y).
 
     Entries of `corners` with the distance FAR are unused places of the fixed-size list, and are ignored.
     """
@@ -106,9 +109,10 @@ def _extreme(corners: list[Corner], x: Number, y: Number) -> Corner:
 
 
 def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Corner]:
-    """Return four points: the `chosen` points, or `lowest` in place of the nearest of them if all of them are higher.
+    """Return four points: the `chosen` points, with `lowest` in place of the nearest of them if all of them are higher.
 
-    `lowest` replaces a point only if all `chosen` points are higher by more than `slack` [m].
+    `lowest` replaces a point only if its distance is smaller than those of all `chosen` points by more than `slack`
+    [m].
     """
     least = minimum(minimum(*(c.distance for c in chosen[:2])), minimum(*(c.distance for c in chosen[2:])))
     missing = lowest.distance < least - slack
@@ -121,7 +125,8 @@ def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slac
     """Return the ends of the edges of a parallelogram after clipping by a rectangle.
 
     The arguments `half`, `centre`, `first` and `second` are those of `overlap`. Points outside the rectangle by at most
-    `slack` [m] count as inside. The ends of edges that are outside the rectangle are marked as unused.
+    `slack` [m] count as inside. The list has the two ends of each of the four edges. If an edge is wholly outside the
+    rectangle, its ends have the distance FAR: they are unused.
     """
     corners = []
     for middle, along in (
@@ -148,9 +153,10 @@ def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slac
 
 
 def _covered(half: Array, centre: Array, first: Array, second: Array) -> list[Corner]:
-    """Return the corners of a rectangle; corners outside a parallelogram are marked as unused.
+    """Return the four corners of a rectangle, each with the height of the plane of a parallelogram above it.
 
-    The arguments `half`, `centre`, `first` and `second` are those of `overlap`.
+    Corners outside the parallelogram have the distance FAR: they are unused. The arguments `half`, `centre`, `first`
+    and `second` are those of `overlap`.
     """
     area = first[0] * second[1] - first[1] * second[0]
     inverse = 1.0 / where(abs(area) > TINY, area, 1.0)

@@ -29,8 +29,9 @@ Patch = Callable[[Array, Array, Transform], ContactPatch]
 class GroundPairs:
     """Contact functions of all kinds of solids with one uneven `ground`, which is always B and has the size (0,).
 
-    `kinds` maps (kind of A, "ground") to the contact function. Distances of balls with radii up to `radius` [m] are
-    exact; the time for a HeightField grows with the radius. If `hulls` is given, convex hulls can touch the ground too.
+    `kinds` maps (kind of A, "ground") to the contact function. For a HeightField, distances of balls with radii up to
+    `radius` [m] are exact, and the computing time grows with `radius`; a Ground ignores it. If `hulls` is given, convex
+    hulls can touch the ground too.
     """
 
     def __init__(self, ground: HeightField | Ground, radius: float = 0.0, hulls: HullPairs | None = None):
@@ -55,9 +56,10 @@ class GroundPairs:
     def _patch(self, solid: RoundedSolid, radius: Number, lowest: bool = False) -> ContactPatch:
         """Return the contact patch of a solid with the ground: the contact points of up to four of its surface points.
 
-        The surface points face the ground below the solid's centre. `radius` [m] is the radius of the balls at these
-        points, 0 if they are points. If `lowest` is true, the vertex that is lowest along the normal of the ground
-        below the centre replaces the surface point nearest to this vertex.
+        The surface points face the ground below the solid's centre; if several of them coincide, only one is used.
+        `radius` [m] is the radius of the balls at these points, 0 if they are points. If `lowest` is true, the vertex
+        that is lowest along the normal of the ground below the centre replaces the surface point nearest to this
+        vertex.
         """
         below = self._touch(solid.centre, 0.0).normal
         first, second = tangents(below)

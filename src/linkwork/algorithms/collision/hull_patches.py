@@ -28,8 +28,8 @@ SIZE = 8  # number of entries in the array that describes a hull
 class HullPairs:
     """Contact functions of all kinds of pairs with the hulls of a mechanism.
 
-    `sizes` (k, 8) are the sizes of the hulls, in the order of `hulls`: arrays of vertices (n, 3) [m]. `kinds` maps
-    (kind of A, kind of B) to the contact function.
+    `hulls` has, for each of k hulls, its vertices (n, 3) [m] in its own frame. `sizes` (k, 8) describe the hulls in the
+    same order; the module says what the eight entries are. `kinds` maps (kind of A, kind of B) to the contact function.
     """
 
     def __init__(self, hulls: Sequence[Array]):
@@ -49,7 +49,7 @@ class HullPairs:
         }
 
     def solid(self, size: Array, X: Transform) -> SolidHull:
-        """Return the convex hull that `size` (8,) describes, at the pose X."""
+        """Return the convex hull that `size` (8,) describes; X is its pose in the frame of the contact patch."""
         vertices = HullRows(self.table, self.most, size[0], size[1])
         faces = HullRows(self.face_table, self.most_faces, size[2], size[3])
         return SolidHull(X, vertices, faces, size[4:7], size[7])
@@ -57,9 +57,9 @@ class HullPairs:
     def hull_plane(self, a: Array, b: Array, X: Transform) -> ContactPatch:
         """Return the contact patch of a hull A on a plane B: its lowest vertices; X is the pose of A in B.
 
-        a (8,) describes the hull, and b (0,) is empty. The points are four vertices that span the nearly horizontal
-        part of the hull on its lower side. The lowest vertex of the hull replaces one of them if it is lower than all
-        four.
+        The plane is z = 0 of the frame of B. a (8,) describes the hull, and b (0,) is empty. The points are four
+        vertices that span the nearly horizontal part of the hull on its lower side. The lowest vertex of the hull
+        replaces one of them if it is lower than all four.
         """
         del b
         hull = self.solid(a, X)
@@ -73,7 +73,7 @@ class HullPairs:
     def _beside(self, solid: Callable[[Array, Transform], RoundedSolid]) -> Patch:
         """Return the contact function for pairs of a solid A and a hull B.
 
-        `solid` is a function that returns A, given its size and pose.
+        `solid` is a function that returns A, given the array of its size and its pose in the frame of B.
         """
 
         def patch(a: Array, b: Array, X: Transform) -> ContactPatch:
@@ -84,10 +84,7 @@ class HullPairs:
 
 
 def _rows(parts: Sequence[Array]) -> Array:
-    """Return a table (k, 2) with the first row and the number of rows of each of k arrays after they are stacked.
-
-    `parts` are the arrays.
-    """
+    """Return (k, 2) the first row and the number of rows of each of the k arrays `parts` after they are stacked."""
     counts = [len(part) for part in parts]
     return np.array([np.cumsum([0, *counts[:-1]]), counts], dtype=float).T
 

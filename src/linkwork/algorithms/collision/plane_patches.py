@@ -1,4 +1,4 @@
-"""Contact patches of solids with a plane: the solid B is below z = 0 of its frame."""
+"""Contact patches of solids A with a plane B: the plane z = 0 of the frame of B, with the material of B below it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from linkwork.spatial.scalar import Array, maximum, where
 
 
 def sphere_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the one-point contact patch of a sphere A on a plane B; X is the pose of A in B.
+    """Return the one-point contact patch of a sphere A on a plane B: z = 0 of its frame; X is the pose of A in B.
 
-    a (1,) [m] is the radius of A, and b (0,) is empty.
+    a (1,) [m] is the radius of A, and b (0,) is empty, because a plane has no size.
     """
     del b
     return patch_of([_above(X.p - axis(2) * a[0])])
@@ -22,7 +22,8 @@ def sphere_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the contact patch of a capsule A on a plane B: the lowest point of each end; X is the pose of A in B.
 
-    a (2,) [m] are the radius and half length of A, and b (0,) is empty.
+    The plane is z = 0 of the frame of B. a (2,) [m] are the radius of A and half the length of its axis segment, and b
+    (0,) is empty, because a plane has no size.
     """
     del b
     along, down = X.R[:, 2] * a[1], axis(2) * a[0]
@@ -30,9 +31,10 @@ def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a box A on a plane B: the corners of its lowest face; X is the pose of A in B.
+    """Return the contact patch of a box A on a plane B: four corners of the box; X is the pose of A in B.
 
-    a (3,) [m] are the half extents of A, and b (0,) is empty.
+    They are the corners of the face of the box that faces the plane most. The plane is z = 0 of the frame of B. a (3,)
+    [m] are the half extents of A, and b (0,) is empty, because a plane has no size.
     """
     del b
     centre, first, second = facing_face(a, X.R, X.p, X.R[2])
@@ -43,9 +45,10 @@ def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the contact patch of a cylinder A on a plane B: points of its rims; X is the pose of A in B.
 
-    a (2,) [m] are the radius and half length of A, and b (0,) is empty. The points are the lowest point of each rim,
-    and the two points of the lower rim a quarter turn from its lowest point. If the point of the lower rim opposite to
-    its lowest point is lower than the upper rim, this point replaces the point of the upper rim.
+    The plane is z = 0 of the frame of B. a (2,) [m] are the radius and half length of A, and b (0,) is empty, because a
+    plane has no size. The points are the lowest point of each rim, and the two points of the lower rim a quarter turn
+    from its lowest point. If the point of the lower rim opposite to its lowest point is lower than the upper rim, this
+    point replaces the point of the upper rim.
     """
     del b
     R, half = X.R, a[1]
@@ -63,11 +66,11 @@ def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def facing_face(half: Array, R: Array, p: Array, along: Array) -> tuple[Array, Array, Array]:
-    """Return the face of a box whose outward normal points most against a direction: its midpoint and half edges.
+    """Return the face of a box whose outward normal points most against a direction: its midpoint and two half edges.
 
-    The box has the half extents `half` (3,) [m], the axes R (3, 3) and its centre at p (3,) [m]. `along` (3,) has the
-    components of the direction along the axes of the box. The three results are (3,) [m]. Of faces that are equally
-    good within round-off, a z face is preferred.
+    The box has the half extents `half` (3,) [m], its axes as columns of R (3, 3), and its centre at p (3,) [m]. `along`
+    (3,) has the components of the direction along the axes of the box. The results are three vectors (3,) [m] in the
+    frame of R and p. Of faces that are equal within round-off, a z face of the box is preferred, then an x face.
     """
     steep = [abs(x) for x in along]
     z_face = (steep[2] >= steep[0] - SAME_POINT) & (steep[2] >= steep[1] - SAME_POINT)
@@ -80,6 +83,6 @@ def facing_face(half: Array, R: Array, p: Array, along: Array) -> tuple[Array, A
 
 
 def _above(point: Array) -> Touch:
-    """Return the contact point of a point (3,) [m] of A with the plane z = 0: midway between both."""
+    """Return the contact point of a point (3,) [m] of A with the plane z = 0: midway between point and plane."""
     height = point[2]
     return Touch(np.array([point[0], point[1], 0.5 * height]), height, axis(2))

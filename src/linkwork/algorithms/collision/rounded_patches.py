@@ -36,14 +36,14 @@ from linkwork.tolerances import TINY
 
 
 class Rod(NamedTuple):
-    """A line segment: middle (3,) [m], unit direction (3,) and half length [m]."""
+    """A line segment in the frame of B: its middle (3,) [m], unit direction (3,) and half length `half` [m]."""
 
     middle: Array
     direction: Array
     half: Number
 
     def at(self, t: Number) -> Array:
-        """Return the point (3,) [m] of the rod at the distance t [m] from its midpoint."""
+        """Return the point (3,) [m] of the rod at the signed distance t [m] from its middle along `direction`."""
         return self.middle + self.direction * t
 
 
@@ -98,7 +98,8 @@ def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the contact patch of a capsule A and a box B; X is the pose of A in B.
 
     a (2,) [m] are the radius and half length of A, and b (3,) [m] the half extents of B. The contact points are the two
-    ends of the part of capsule A that lies above a face of the box. If another point of A is nearer to the box than
+    ends of the part of capsule A that lies above one face of the box, that whose normal is nearest to the contact
+    normal. If another point of A is nearer to the box than
     both ends, it is a contact point too. If the axis of the capsule enters the box, the normal is that of least
     penetration.
     """
@@ -143,8 +144,9 @@ def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Arr
 def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, Array]:
     """Return the signed distance [m] of a point p (3,) [m] from a box, and the outward normal (3,) of the box there.
 
-    `half` (3,) [m] are the half extents of the box. If the point is inside the box, the distance is that to the nearest
-    face, and the normal is `otherwise` (3,) if given, else the normal of the nearest face.
+    `half` (3,) [m] are the half extents of the box, which has the axes of the frame. If the point is inside the box,
+    the distance is minus that to the nearest face, and the normal is `otherwise` (3,) if given, else the normal of the
+    nearest face.
     """
     core = np.array([clamp(x, -h, h) for x, h in zip(p, half, strict=True)])
     apart, length = unit(p - core, axis(2))
@@ -166,7 +168,8 @@ def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, A
 def _nearest(rod: Rod, half: Array, axes: Sequence[int]) -> Number:
     """Return the position [m] along a rod of the point that is nearest to a box.
 
-    Along `axes` the box has the half extents `half` (3,) [m], along other axes the half extent zero.
+    The position is the distance from the middle of the rod. Along the axes with the numbers `axes`, the box has the
+    half extents `half` (3,) [m], along other axes the half extent zero.
 
     The derivative of half the squared distance increases along the rod. It is linear between the positions at which the
     rod passes the planes of the faces. Where it is zero along an interval, the function returns the middle of the

@@ -20,7 +20,7 @@ from linkwork.spatial.scalar import Array, cross
 class FrameMotion(NamedTuple):
     """Motion of a frame: pose `X` in the world, velocity `v` (6,), and acceleration J a + bias, J (6, nv), bias (6,).
 
-    Linear parts in [m/s, m/s^2], angular parts in [rad/s, rad/s^2].
+    a (nv,) are the joint accelerations. Linear parts in [m/s, m/s^2], angular parts in [rad/s, rad/s^2].
     """
 
     X: Transform
@@ -46,7 +46,7 @@ class FrameMotion(NamedTuple):
 
 
 def body_motions(mechanism: Mechanism, q: Array, v: Array) -> list[FrameMotion]:
-    """Return the motions of the frames of all bodies by body number, computed from the coordinates and velocities.
+    """Return the motions of the frames of all bodies, as a list by body number.
 
     Entry 0 is the world. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and
     velocities.
@@ -65,7 +65,8 @@ def body_motions(mechanism: Mechanism, q: Array, v: Array) -> list[FrameMotion]:
 def relative_acceleration(a: FrameMotion, b: FrameMotion) -> tuple[Transform, Array, Array, Array]:
     """Return pose X, velocity u (6,), and acceleration J and bias, of frame b relative to frame a.
 
-    The relative acceleration is J a + bias with J (6, nv) and bias (6,): it is the rate of u. All are in the axes of b.
+    The relative acceleration is J a + bias with J (6, nv) and bias (6,), for joint accelerations a (nv,): it is the
+    rate of u. Velocity and acceleration are in the axes of b. The results are X, u, J and bias, in this order.
     """
     X = a.X.inverse() @ b.X
     u = b.v - link_jacobian(X) @ a.v

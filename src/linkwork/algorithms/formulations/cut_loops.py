@@ -25,11 +25,12 @@ from linkwork.spatial.scalar import Array
 class CutLoop(NamedTuple):
     """A loop with k constraint rows, cut at its loop joint: frames `at` and `to` on its two bodies.
 
-    X is the pose of `to` in `at`, and `twist` (6,) [m/s, rad/s] the velocity of `to` relative to `at`, in the axes of
-    `to`. The wrench of the first body on the second, at `to` and with friction, is `wrenches` (6, k) times the
-    multipliers (k,), plus `constant` (6,) [N, N m]. `friction_part` (6, k) is the part of `wrenches` due to friction
-    that depends on the load; `constant` is the friction that does not. The accelerations a (nv,) of closed loops
-    satisfy J a + bias = 0 with J (k, nv) and bias (k,).
+    `at` is on the first body and `to` on the second. X is the pose of `to` in `at`, and `twist` (6,) [m/s, rad/s] the
+    velocity of `to` relative to `at`, in the axes of `to`. The wrench of the first body on the second, at `to`, in its
+    axes and with friction, is `wrenches` (6, k) times the multipliers (k,), plus `constant` (6,) [N, N m].
+    `friction_part` (6, k) is the part of `wrenches` due to friction that depends on the load; `constant` is the
+    friction that does not. If the loop stays closed, the accelerations a (nv,) of all joints satisfy J a + bias = 0
+    with J (k, nv) and bias (k,).
     """
 
     name: str
@@ -47,7 +48,7 @@ class CutLoop(NamedTuple):
 def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: LinearFriction) -> list[CutLoop]:
     """Return all loops of a tree, cut at their loop joints.
 
-    `motions` are the motions of all bodies, by body number, and `friction` is the friction of joints and loops.
+    `motions` are the motions of the frames of all bodies, by body number, and `friction` has the friction of the loops.
     """
     none, found = np.zeros(6), []
     for one in mechanism.frame_constraints:
@@ -63,9 +64,9 @@ def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: Li
 
 
 def cut_sources(loops: Sequence[CutLoop], columns: Columns) -> Iterator[Source]:
-    """Yield the wrenches at the cuts of loops: on the second body, and the opposite wrench on the first body.
+    """Yield the wrenches at the cuts of `loops`: on each loop's second body, and the opposite wrench on its first body.
 
-    No wrench on the world is yielded, because each chain that touches the ground has a separate unknown ground force.
+    No wrench on the world is yielded, because each tree has a separate unknown force on the ground.
     `columns` are the column numbers of the unknowns.
     """
     start = columns.loops.start
@@ -78,10 +79,10 @@ def cut_sources(loops: Sequence[CutLoop], columns: Columns) -> Iterator[Source]:
 
 
 class ConstraintRows(NamedTuple):
-    """All constraint rows of a tree: the accelerations a (nv,) satisfy J a + bias = 0 with J (n, nv) and bias (n,).
+    """All n constraint rows of a tree: J (n, nv) and bias (n,) of J a + bias = 0, with the accelerations a (nv,).
 
-    The rows belong to mimic joints, loops, and clutches, brakes and other velocity constraints. `loops` selects the
-    rows of loops. The multipliers of all other rows act as joint forces: J^T times the multipliers.
+    The rows belong to mimic joints, then loops, then clutches, brakes and other velocity constraints. `loops` is the
+    slice of the rows of loops. The multipliers of all other rows act as joint forces: J^T times the multipliers.
     """
 
     J: Array

@@ -25,8 +25,8 @@ from linkwork.spatial.scalar import Array, cross
 class Columns(NamedTuple):
     """Column numbers of the unknowns in the balance equations.
 
-    The columns `a` belong to the joint accelerations, `tau` to the joint forces, `ground` to the ground forces, and
-    `loops` to the loop multipliers. `one` is the column of the constant terms.
+    The columns `a` belong to the joint accelerations, `tau` to the joint forces, `ground` to the ground forces (six for
+    each tree), and `loops` to the loop multipliers. `one` is the last column, that of the constant terms.
     """
 
     a: slice
@@ -37,15 +37,15 @@ class Columns(NamedTuple):
 
     @staticmethod
     def of(nv: int, trees: int, nc: int) -> Columns:
-        """Return the column numbers for nv velocities, one ground force for each of `trees` trees, and nc loop rows."""
+        """Return the column numbers for nv joint velocities, `trees` trees, and nc constraint rows of loops."""
         ends = np.cumsum([nv, nv, 6 * trees, nc]).tolist()
         return Columns(slice(0, nv), slice(nv, ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3]), ends[3])
 
     def affine(self, linear: Mapping[int, Array], constant: Array) -> Array:
-        """Return the coefficients (6, n) of a six-vector that is an affine function of the n unknowns.
+        """Return the coefficients (6, n) of a six-vector that is an affine function of the n - 1 unknowns.
 
-        `linear` maps the number of the first of k columns to the coefficients (6, k) in these columns. `constant` (6,)
-        is the constant part of the six-vector.
+        The last column has the constant part. `linear` maps the number of the first of k successive columns to the
+        coefficients (6, k) in these columns; all others are zero. `constant` (6,) is the constant part.
         """
         found = np.zeros((6, self.one + 1))
         for start, block in linear.items():
@@ -55,10 +55,11 @@ class Columns(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A force/torque source: kind, number of its body, pose of its natural frame in the body, and its six-vector.
+    """A force/torque source: its kind, the number of the body on which it acts, its natural frame and its six-vector.
 
-    The kind is "inertial", "gravity", "actuation" or "environment". `force` (6, n) [N, N m] multiplies the unknowns of
-    `Columns`. The ground has the negative number that `Chains` defines. `joint` is the number of the outboard body of
+    The kind is "inertial", "gravity", "actuation" or "environment". `frame` is the pose of the natural frame in the
+    body. `force` (6, n) has the coefficients of the wrench [N, N m] in the natural frame, in the columns of `Columns`.
+    The ground has the negative number that `Chains` defines. `joint` is the number of the outboard body of
     the joint whose actuator or rotor exerts the force, else 0.
     """
 
@@ -72,7 +73,7 @@ class Source(NamedTuple):
 def inertial_and_gravity(mechanism: Mechanism, motions: Sequence[FrameMotion], columns: Columns) -> Iterator[Source]:
     """Yield the inertial force and the weight of every body, at its centre of mass.
 
-    `motions` are the motions of all bodies, and `columns` the column numbers of the unknowns.
+    `motions` are the motions of all body frames by body number, and `columns` the column numbers of the unknowns.
     """
     for body, motion in zip(mechanism.bodies[1:], motions[1:], strict=True):
         frame, principal = principal_frame(body)
@@ -86,9 +87,10 @@ def inertial_and_gravity(mechanism: Mechanism, motions: Sequence[FrameMotion], c
 
 
 def principal_frame(body: Body) -> tuple[Transform, Array]:
-    """Return the pose in a body of its principal axes at the centre of mass, and the moments of inertia (3,) [kg m^2].
+    """Return the pose in a body of its principal axes at the centre of mass, and its principal moments (3,) [kg m^2].
 
-    The centre of mass of a massless body is the origin of its frame.
+    The moments of inertia are about the centre of mass, in ascending order. The centre of mass of a massless body is
+    the origin of its frame.
     """
     inertia, mass = body.inertia, float(body.mass)
     c = inertia.moment / mass if mass > 0.0 else np.zeros(3)
@@ -123,7 +125,9 @@ def joint_sources(
 def environment(mechanism: Mechanism, wrenches: Array, columns: Columns) -> Iterator[Source]:
     """Yield the external wrench on every body, and the unknown force on the ground at each root joint.
 
-    `wrenches` (nbodies, 6) [N, N m] are in the bodies' frames. `columns` are the column numbers of the unknowns.
+    The force on the ground holds it: it is the force of the surroundings, not that of the mechanism. It acts at the
+    frame of the root joint in the world. `wrenches` (nbodies, 6) [N, N m] are in the bodies' frames. `columns` are the
+    column numbers of the unknowns.
     """
     for body, wrench in zip(mechanism.bodies[1:], wrenches, strict=True):
         yield Source("environment", body.index, Transform.identity(), columns.affine({}, wrench))

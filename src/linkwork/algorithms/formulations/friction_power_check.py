@@ -1,6 +1,6 @@
 """Check that dry friction dissipates power in a solution.
 
-A positive friction power shows that a friction coupling does not fit the direction of slip or the load.
+A positive friction power shows that the friction coefficients do not fit the direction of slip or the load.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class FrictionPower(NamedTuple):
 
 
 def friction_powers(equations: Propagation, forces: Array, reactions: Array, multipliers: Array) -> list[FrictionPower]:
-    """Return the power of the friction in all joints, then in all loops, of a tree.
+    """Return the power of the friction in each joint, then in each loop, of a tree.
 
     `equations` are the equations of motion that were solved. `forces` (tree.nv,) [N m, N] are the friction forces,
-    `reactions` (njoints, 6) the wrenches through the joints, and `multipliers` (nc,) those of all loop rows. The power
-    of dry friction is negative, or zero without slip.
+    `reactions` (njoints, 6) [N, N m] the wrenches through the joints, and `multipliers` (nc,) those of the nc
+    constraint rows of all loops. The power of dry friction is negative, or zero without slip.
     """
     joints = _joint_powers(equations, forces, reactions)
     return [*joints, *_loop_powers(equations, multipliers)]

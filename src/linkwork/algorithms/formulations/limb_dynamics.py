@@ -30,10 +30,12 @@ from linkwork.spatial.scalar import Array, cross, hat, ldlt, where
 def system_equations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, wrenches: Array | None = None
 ) -> Equations:
-    """Return the equations of motion M alpha'' + h = forces of a system of limbs: M (k, k) and h (k,).
+    """Return the equations of motion M alpha'' + h = forces of a limb system in k coordinates: M (k, k) and h (k,).
 
-    The state is q (nq,) and the velocities alpha' = `rate` (k,). `wrenches` (nbodies, 6) [N, N m] act on the bodies at
-    their origins, in their axes. Joint forces tau (nv,) correspond to the forces velocity_map^T tau.
+    `system` are the limbs of the mechanism. q (nq,) [rad or m, or quaternions] are the joint coordinates, and `rate`
+    (k,) the velocities alpha' [m/s, rad/s]. h has velocity terms, gravity and the external wrenches. `wrenches`
+    (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes. Joint forces tau (nv,) give the right-hand
+    side velocity_map^T tau.
     """
     poses, external = world_poses(mechanism, joint_poses(mechanism, q)), external_forces(mechanism, wrenches)
     T, drift = _base_velocities(system, poses, rate)
@@ -50,10 +52,10 @@ def system_equations(
 
 
 def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
-    """Return one limb of a limb system: the chain of bodies `path`, at given world poses of the bodies.
+    """Return one limb of a limb system in one position: the chain of the bodies with the numbers `path`.
 
-    If several limbs contain a body, the limb gets a fraction of the body's mass; equations (39) and (41). `system` are
-    the limbs of the mechanism, and `poses` the world poses of all bodies.
+    If s limbs contain a body, the limb gets the mass and inertia of the body divided by s; equations (39) and (41).
+    `system` are the limbs of the mechanism, and `poses` the world poses of all bodies, by body number.
     """
     m, S, I = [], [], []
     for number in path:
@@ -69,10 +71,10 @@ def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses
 def accelerations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, tau: Array, wrenches: Array | None = None
 ) -> Array:
-    """Return the accelerations alpha'' (k,) of a limb system under joint forces tau (nv,) [N m, N].
+    """Return the accelerations alpha'' (k,) [m/s^2, rad/s^2] of a limb system under joint forces tau (nv,) [N m, N].
 
-    The velocities alpha' are `rate` (k,). q (nq,) are the coordinates, and `wrenches` (nbodies, 6) [N, N m] act on the
-    bodies at their origins, in their axes.
+    The velocities alpha' are `rate` (k,) [m/s, rad/s]. q (nq,) [rad or m, or quaternions] are the joint coordinates,
+    and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     M, h = system_equations(mechanism, system, q, rate, wrenches)
     return ldlt(M).solve(system.velocity_map.T @ tau - h)
@@ -90,7 +92,8 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
     """Return the joint forces (nv,) [N m, N] for accelerations a (nv,), without constraints, by summing over limbs.
 
-    q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities, and `wrenches`
+    q (nq,) [rad or m, or quaternions], v (nv,) [rad/s or m/s] and a (nv,) [rad/s^2 or m/s^2] are the coordinates,
+    velocities and accelerations, and `wrenches`
     (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     M, h = system_equations(mechanism, limb_system(mechanism), q, v, wrenches)
@@ -106,11 +109,11 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """Return the matrix T (k, k) and the drift (k,) that convert base velocities from base axes to inertial axes.
+    """Return the matrix T (k, k) and the drift (k,) that convert linear base velocities from base to inertial axes.
 
-    `rate` (k,) has the linear velocity v of each free base of `system` in the base frame. The converted velocities
-    alpha' = T rate have R' = C v in place of v, with the rotation C of the base, taken from `poses`. The time
-    derivative alpha'' is T rate' + drift, because R'' = C (v' + omega x v).
+    `rate` (k,) has the velocity v (3,) [m/s] of the origin of each free base of `system`, in the base's axes. The
+    converted velocities alpha' = T rate have R' = C v in place of v, with the rotation C of the base, taken from
+    `poses`. The time derivative alpha'' is T rate' + drift, because R'' = C (v' + omega x v).
     """
     blocks, drift, column = [], [], 0
     for body, first in system.bases:

@@ -27,8 +27,9 @@ from linkwork.spatial.scalar import Array
 class LimbSystem:
     """Limbs of a mechanism in one mode (locked joints, couplings, reference bodies), in k coordinates alpha.
 
-    `paths`: the bodies of each limb, from base to tip. `measured_from`: for each body, the index of the limb's frame
-    from which its rotation is measured. `shares` (nbodies + 1,): number of limbs that contain each body. `D0`: for each
+    `paths`: the body numbers of each limb, from base to tip. `measured_from`: for each body of each limb, the place in
+    the limb of the body from which its rotation is measured, and -1 for the base. `shares` (nbodies + 1,): number of
+    limbs that contain each body, with the world first. `D0`: for each
     limb the matrix D of equation (17). `D1`: the matrix by which limbs share bases, equation (36). `D2`: the matrix by
     which limbs share joints, equation (40). `D3` (nv, k): the matrix that locks and couples joints. `velocity_map` (nv,
     k): v = velocity_map alpha'. `bases`: for each base on a free joint, its body number and the number of the first of
@@ -122,7 +123,7 @@ def _limb_path(mechanism: Mechanism, tip: int) -> tuple[int, list[Joint]]:
 
 
 def _coordinates(mechanism: Mechanism) -> list[str]:
-    """Return the names of all velocities: one for each revolute joint, six for each free joint."""
+    """Return names for all nv velocities in their order: one for each revolute joint, six for each free joint."""
     names: list[str] = []
     for j in mechanism.joints:
         names += [j.name] if j.kind.nv == 1 else [f"{j.name}.{name}" for name in j.kind.velocities]
@@ -140,9 +141,10 @@ def _reference_frames(base: int, joints: Sequence[Joint], inboard: Mapping[str, 
 
 
 def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
-    """Return the row (nv,) that maps v to the angular velocity [rad/s] of the parent of `joint` relative to `body`.
+    """Return the row (nv,) that maps v to an angular velocity [rad/s] of the parent of `joint` relative to a body.
 
-    Only the component about the axis of `joint` counts.
+    It is the component about the axis of `joint`. `body` is the number of the body. The function raises a LinkworkError
+    if this body is not inboard of the joint, or a joint between them is not parallel to its axis.
     """
     row, axis = np.zeros(mechanism.nv), joint.place.R @ _axis(joint)
     between = list(to_root(mechanism, joint.i))
@@ -165,7 +167,7 @@ def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
 
 
 def _axis(joint: Joint) -> Array:
-    """Return the axis (3,) of a revolute joint, in the frame of its outer body."""
+    """Return the axis (3,) of a revolute joint as a unit vector in the frame of the joint's outboard body."""
     return joint.kind.subspace(np.zeros(1)).angular[:, 0]
 
 
@@ -181,8 +183,9 @@ def _limb_matrix(joints: Sequence[Joint]) -> Array:
 def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
     """Return the matrix D1, by which limbs on the same base share the velocities of that base; equations (36) and (37).
 
-    The coordinates are six for each free base, then the joints of all limbs. `paths` has the bodies of each limb,
-    `bases` the numbers of the free bases. A fixed base has no column.
+    Columns are six for each free base, then one for each joint of each limb. Rows are, for each limb, six for its base,
+    then one for each joint. `paths` has the body numbers of each limb, `bases` those of the free bases. A fixed base
+    has no column.
     """
     joints = sum(len(path) - 1 for path in paths)
     blocks, before = [np.zeros((0, 6 * len(bases) + joints))], 6 * len(bases)
@@ -200,8 +203,8 @@ def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array
 def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
     """Return the matrix D2, by which a joint that several limbs share has only one coordinate; equation (40).
 
-    The coordinates are in the order of the tree's velocities. `limbs` has the base's body number and the joints of each
-    limb, `bases` the free joints.
+    Rows belong to the columns of D1: six for each free base, then the joints of all limbs. Columns are the nv
+    velocities of the tree. `limbs` has the base's body number and the joints of each limb, `bases` the free joints.
     """
     turning = [j for _, joints in limbs for j in joints]
     everywhere = np.eye(mechanism.nv)

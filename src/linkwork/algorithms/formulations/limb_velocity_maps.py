@@ -1,7 +1,8 @@
 """Maps from generalized velocities to angular velocities of bodies: the matrices C^R and D (S0 section 3).
 
-omega = C^R Omega and Omega = D alpha'. C^R depends on the body from which each rotation is measured, D on the rotations
-that joints allow. Locked and coupled joints, transmissions and reversing clutches change the matrix D only.
+omega = C^R Omega and Omega = D alpha': omega are absolute and Omega relative angular velocities, and alpha' the rates
+of the true coordinates. C^R depends on the body from which each rotation is measured, D on the rotations that joints
+allow. Locked and coupled joints, transmissions and reversing clutches change the matrix D only.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from linkwork.spatial.scalar import Array, Number
 def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int] | None = None) -> Array:
     """Return C^R (3n, 3n), which maps relative to absolute angular velocities: omega = C^R Omega, equation (10).
 
-    C (n, 3, 3) are the rotations from the frames to the inertial frame.
-
-    `measured_from` gives for every frame the index of the frame from which its rotation is measured, -1 for the base.
-    The default is the previous frame, as in equation (11). If a rotation is measured from a frame further inboard,
-    entries below the diagonal are zero, as in equation (29).
+    C (n, 3, 3) are the rotations from the n frames to the inertial frame. `measured_from` gives for every frame the
+    index of the frame from which its rotation is measured; -1 for the first frame, measured from the inertial frame.
+    The default is the previous frame, as in equation (11). If a rotation is measured from a frame further inboard, the
+    blocks for the frames between are zero, as in equation (29).
     """
     measured_from = range(-1, len(C) - 1) if measured_from is None else measured_from
     rows = []
@@ -36,9 +36,9 @@ def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int
 
 
 def with_base_position(matrix: Array) -> Array:
-    """Return a matrix (r, c) extended to (3 + r, 3 + c) by an identity block for the velocity R' of the base.
+    """Return `matrix` (r, c) extended to (3 + r, 3 + c): first an identity block for the velocity R' (3,) of the base.
 
-    The given matrix maps angular velocities: C^R or D. See equation (17).
+    `matrix` is C^R or D, which have angular velocities as results. See equation (17).
     """
     return block_diagonal([np.eye(3), matrix])
 
@@ -53,7 +53,7 @@ def true_to_relative(blocks: Sequence[Array]) -> Array:
 
 
 def euler_base(roll: Number, pitch: Number) -> Array:
-    """Return the base's block D_1 (3, 3) of equation (42) for the Euler angles `roll` and `pitch` [rad].
+    """Return the block D_1 (3, 3) of a freely rotating base, equation (42), for Euler angles `roll` and `pitch` [rad].
 
     The rotations are, in this order, yaw about z, pitch about y, roll about x. The angular velocity in the base frame
     is D_1 (roll', pitch', yaw').
@@ -65,12 +65,12 @@ def euler_base(roll: Number, pitch: Number) -> Array:
 
 
 def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], locked: Collection[str]) -> Array:
-    """Return the matrix D (k, k') that maps the free coordinates of a constrained mechanism to all its k coordinates.
+    """Return the matrix D (k, f) that maps the rates of f free coordinates to the rates of all k coordinates.
 
-    `names` are the names of the k coordinates. A locked coordinate has no column in D, equation (26). Coupled
-    coordinates share one column, with the ratios of their motor as entries, equations (27) and (28). Reversing the
-    motor by its clutch changes the signs. `couplings` maps each motor to the coordinates that it drives, with their
-    ratios; `locked` has the names of locked coordinates.
+    `names` are the names of the k coordinates. A locked coordinate has a row of zeros in D and no column, equation
+    (26). Coordinates driven by one motor share one column, equations (27) and (28). Its entries are their ratios: the
+    rate of the coordinate per rate of the motor, negative if a clutch reverses the motor. `couplings` maps each motor
+    to the coordinates that it drives, with their ratios; `locked` has the names of locked coordinates.
     """
     owner: dict[str, str] = {}
     for motor, ratios in couplings.items():

@@ -17,8 +17,8 @@ from linkwork.spatial.scalar import Array
 class LoopFriction(NamedTuple):
     """Friction in a loop joint: its wrench is `coupling` (6, 6) times the constraint wrench, plus `constant` (6,).
 
-    The entries of `coupling` are friction coefficients, where needed times lengths [m]. Both wrenches [N, N m] act on
-    the loop's second body at its loop frame, in the axes of this frame.
+    The entries of `coupling` are friction coefficients, where needed times lengths [m]. The friction wrench and the
+    constraint wrench [N, N m] act on the loop's second body at its loop frame, in the axes of this frame.
     """
 
     coupling: Array
@@ -34,8 +34,9 @@ class LinearFriction:
 
     For each joint by name, `coupling` (d, 6) times the reaction wrench of the parent on the child, in the child's
     frame, is the friction forces [N m, N] along the d freedoms. The components of this wrench along the freedoms do not
-    count as load: the wrenches r and r + T x give the same friction, with the directions T of `actuator_directions`.
-    `constant` (d,) by joint name is added to the friction forces. `loops` has the friction of loop joints by name.
+    count as load: the wrenches r and r + T x give the same friction for any x (d,), with the directions T (6, d) of
+    `actuator_directions`. `constant` (d,) [N m, N] by joint name is added to the friction forces. `loops` has the
+    friction of loop joints by name. Joints and loops without an entry have no friction.
     """
 
     coupling: Mapping[str, Array] = field(default_factory=dict)
@@ -69,7 +70,7 @@ class LinearFriction:
         return any(np.any(coupling) for coupling in (*self.coupling.values(), *loops))
 
     def require_names(self, mechanism: Mechanism) -> None:
-        """Raise a NameNotFound error unless the mechanism has all joints and loops that are named here."""
+        """Raise a NameNotFound error unless the mechanism has all joints and loops to which this friction is given."""
         _require("joint", [*self.coupling, *self.constant], mechanism.joints.names)
         _require("loop", self.loops, [one.name for one in mechanism.frame_constraints])
 
@@ -78,7 +79,7 @@ NO_FRICTION = LinearFriction()
 
 
 def _checked(what: str, array: Array, shape: tuple[int, ...]) -> Array:
-    """Return `array` as floats; raise a ShapeError that calls the array `what` if it does not have the given shape."""
+    """Return `array` as floats; raise an error that calls it `what` if its shape is not `shape` or it is not finite."""
     found = np.asarray(array, dtype=float)
     if found.shape != shape:
         raise ShapeError(f"the {what} has shape {found.shape}, expected {shape}")

@@ -1,6 +1,6 @@
 """Factorization M = H^T phi^T M^b phi H of the equations of motion (S4 section 3.3.4, (3.21) to (3.33)).
 
-All bodies are stacked: A, phi and M^b are (6n, 6n), H is (6n, nv), a and b are (6n,). The paper adds gravity to the
+The n bodies are stacked: A, phi and M^b are (6n, 6n), H is (6n, nv), a and b are (6n,). S4 adds gravity to the
 external forces. Here gravity is an acceleration -g of the world, which is part of the entries of a for bodies connected
 to the world.
 """
@@ -21,10 +21,11 @@ from linkwork.spatial.scalar import Array
 class Factorization(NamedTuple):
     """Matrices of the factorization M = H^T phi^T M^b phi H of the mass matrix, stacked over all bodies.
 
-    The twists of all bodies are V = phi H v. The wrenches through their joints are F = phi^T (M^b dV/dt + b), and the
-    joint forces are tau = H^T F. `a` (6n,) are the velocity-dependent accelerations with gravity, `b` (6n,) the
-    gyroscopic minus the external wrenches. A (6n, 6n) maps motions from each body to the next body outboard, and phi =
-    (1 - A)^-1.
+    The twists of all n bodies are V = phi H v. The wrenches through their joints are F = phi^T (M^b dV/dt + b), and the
+    joint forces are tau = H^T F. All are in the bodies' frames. H (6n, nv) has the motion subspaces of the joints, and
+    M_b (6n, 6n) the inertias of the bodies. `a` (6n,) [m/s^2, rad/s^2] are the velocity-dependent accelerations with
+    gravity, `b` (6n,) [N, N m] the gyroscopic minus the external wrenches. A (6n, 6n) maps motions from each body to
+    the next body outboard, and phi = (1 - A)^-1.
     """
 
     A: Array
@@ -42,23 +43,26 @@ class Factorization(NamedTuple):
 
     @property
     def bias(self) -> Array:
-        """Joint forces C = H^T phi^T (M^b phi a + b) (nv,) at zero joint acceleration; equation (3.33).
+        """Joint forces C = H^T phi^T (M^b phi a + b) (nv,) [N m, N] at zero joint acceleration; equation (3.33).
 
-        `a` are velocity-dependent accelerations of the bodies, with gravity.
+        They contain gravity and balance the external wrenches.
         """
         return self.H.T @ (self.phi.T @ (self.M_b @ (self.phi @ self.a) + self.b))
 
 
 def adjoint_down(X: Transform) -> Array:
-    """Return the matrix (6, 6) that maps motions from frame a to frame b, with X = X_ab: A_a^b of equation (3.4)."""
+    """Return the matrix A_a^b (6, 6) of equation (3.4), which maps twists from frame a to frame b.
+
+    X is the pose of frame b in frame a.
+    """
     return X.down(Motion.of(np.eye(6))).array
 
 
 def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None = None) -> Factorization:
     """Return the matrices of the factorization in one state, equations (3.21) to (3.33).
 
-    `wrenches` (nbodies, 6) are external wrenches on the bodies. q (nq,) [rad or m, or quaternions] and v (nv,) [rad/s
-    or m/s] are the coordinates and velocities.
+    `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes. q (nq,) [rad or m, or
+    quaternions] and v (nv,) [rad/s or m/s] are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     external = external_forces(mechanism, wrenches)

@@ -1,8 +1,8 @@
 """Newton-Euler equations, body by body, with reactions (S2): J, Q, J^T Q = 0, and the minimal form.
 
 All p bodies are stacked: 6p accelerations and forces, f velocities, 6p - f reactions. Bodies are described in their own
-frames, as in the paper, but a_i is the rate of the body twist. Equation (1) uses the inertial acceleration of the
-frame's origin instead, which is larger by w x v; this term is part of k here, and of a and xi in the paper. There are
+frames, as in S2 (Schiehlen), but a_i is the rate of the body twist. Equation (1) uses the inertial acceleration of the
+frame's origin instead, which is larger by w x v; this term is part of k here, and of a and xi in S2. There are
 two extensions: joints of any kind, and the rotors represented by `armature`.
 
 The dense solutions check the other formulations. They work on floats only and cannot be traced.
@@ -24,12 +24,13 @@ from linkwork.spatial.scalar import Array
 
 
 class NewtonEuler(NamedTuple):
-    """Newton-Euler equations of all p bodies with f joint velocities in all: equation (2), matrices of (10) to (13).
+    """Newton-Euler equations (2) of p bodies with f joint velocities, with the matrices of equations (10) to (13).
 
-    `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): free directions of each
-    joint. `Q` (6p, 6p - f): constrained directions of each joint. `T` (6p, f): directions of joint forces, T^T J = 1.
-    `xi` (6p,): velocity-dependent accelerations. `k` (6p,): gyroscopic forces. `q` (6p,): applied forces, with gravity
-    and joint forces. `rotor` (f, f): inertia of rotors. `tau` (f,): joint forces.
+    `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): maps accelerations of inboard to outboard bodies. `J` (6p, f):
+    free directions of each joint. `Q` (6p, 6p - f): constrained directions of each joint. `T` (6p, f): directions of
+    joint forces, with T^T J the identity. `xi` (6p,) [m/s^2, rad/s^2]: velocity-dependent accelerations. `k` (6p,) [N,
+    N m]: gyroscopic forces. `q` (6p,) [N, N m]: applied forces, with gravity and joint forces. `rotor` (f, f): inertia
+    of rotors. `tau` (f,) [N m, N]: joint forces. All six-vectors are in the bodies' frames.
     """
 
     M: Array
@@ -111,7 +112,8 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
     """Return the equations of motion M y'' + k = q of f joint coordinates y: M (f, f), k (f,), q (f,) of equation (8).
 
-    The reactions of the Newton-Euler equations `system` are eliminated by J_bar^T Q_bar = 0. q are applied forces.
+    The reactions of the Newton-Euler equations `system` are eliminated by J_bar^T Q_bar = 0. k [N m, N] are the forces
+    at zero joint acceleration, and q [N m, N] the applied forces.
     """
     J = system.J_bar
     return J.T @ system.M @ J, J.T @ system.k_bar, J.T @ system.q
@@ -120,7 +122,8 @@ def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
     """Return N (r, r), q (r,) and k (r,) of equation (9), N g + q = k, for the r reactions g.
 
-    The accelerations of the Newton-Euler equations `system` are eliminated.
+    The accelerations of the Newton-Euler equations `system` are eliminated. r = 6p - f for p bodies and f joint
+    velocities. q is due to the applied forces, and k to velocities.
     """
     Q = system.Q_bar
     inverse = np.linalg.solve(system.M, np.column_stack([Q, system.q, system.k_bar]))
@@ -143,7 +146,7 @@ def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def solve(system: NewtonEuler) -> tuple[Array, Array]:
-    """Return the joint accelerations y'' (f,) and generalized reactions g (6p - f,).
+    """Return the joint accelerations y'' (f,) [rad/s^2, m/s^2] and generalized reactions g (6p - f,) [N, N m].
 
     Both follow from equations (6) and (12) together, without an inverse of the mass matrix: M a - Q_bar g = q - k, and
     Q^T ((E - C) a - xi) = 0 is the joint constraint. `system` are the Newton-Euler equations.
@@ -153,16 +156,16 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 
 
 def response(system: NewtonEuler, forces: Array) -> Array:
-    """Return the changes (f, k) of the joint accelerations y'' due to k sets of additional joint forces.
+    """Return the changes (f, k) [rad/s^2, m/s^2] of the f joint accelerations due to k sets of additional joint forces.
 
-    The columns of `forces` (f, k) are the sets. `system` are the Newton-Euler equations.
+    The columns of `forces` (f, k) [N m, N] are the sets. `system` are the Newton-Euler equations.
     """
     a, _ = _saddle_solution(system, system.E_C.T @ system.T @ forces, np.zeros((system.Q.shape[1], forces.shape[1])))
     return system.T.T @ system.E_C @ a
 
 
 def _saddle_solution(system: NewtonEuler, applied: Array, constrained: Array) -> tuple[Array, Array]:
-    """Return accelerations a (6p, ...) and reactions g with M a - Q_bar g = applied and Q_bar^T a = constrained.
+    """Return accelerations a (6p, ...) and reactions g (6p - f, ...): M a - Q_bar g = applied, Q_bar^T a = constrained.
 
     `applied` (6p, ...) are the forces on the p bodies, and `constrained` (6p - f, ...) the given accelerations along
     the constrained directions. `system` are the Newton-Euler equations.

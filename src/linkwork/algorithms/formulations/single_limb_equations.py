@@ -17,11 +17,13 @@ from linkwork.spatial.scalar import Array, cross, hat
 
 
 class Limb(NamedTuple):
-    """A limb of n frames in one position; a body may have several frames, with the masses of its regions (section 3.1).
+    """A limb of n frames in one position, from the base outwards.
 
-    `m` (n,) [kg] are the masses. `S` (n, 3) [m] are the centres of mass and `L` (n - 1, 3) [m] the origins of the next
-    frames, both in the frame's axes. `I` (n, 3, 3) [kg m^2] are the inertias about the centres of mass, and `C` (n, 3,
-    3) the rotations to the inertial frame.
+    A body may have several frames, each with the mass of one region of the body (section 3.1). `m` (n,) [kg] are the
+    masses of the frames. `S` (n, 3) [m] are the centres of mass. `L` (n - 1, 3) [m] has for each frame but the last the
+    origin of the next frame. Both are from the frame's origin, in its axes. `I` (n, 3, 3) [kg m^2] are the inertias
+    about the centres of mass, in the frames' axes, and `C` (n, 3, 3) the rotations from the frames to the inertial
+    frame.
     """
 
     m: Array
@@ -49,13 +51,13 @@ class Limb(NamedTuple):
     def Phi(self) -> Array:
         """Matrix Phi (3n, 3n) [m] of equation (7): the velocities of all centres of mass are I_v R' + Phi omega.
 
-        R' (3,) is the velocity of the base, and omega (3n,) are the angular velocities. All velocities of points are in
-        inertial axes.
+        R' (3,) [m/s] is the velocity of the base's origin. Velocities of points are in inertial axes. omega (3n,)
+        [rad/s] are the angular velocities of the n frames, each in its own axes.
         """
         return _global_velocity(self.C, self.S, self.L)
 
     def Phi_rate(self, omega: Array) -> Array:
-        """Return dPhi/dt (3n, 3n) [m/s] at angular velocities omega (3n,) [rad/s].
+        """Return dPhi/dt (3n, 3n) [m/s] at angular velocities omega (3n,) [rad/s], each in its frame's own axes.
 
         The result follows from the rates C' = C w~ of the rotations, equation (8).
         """
@@ -63,7 +65,7 @@ class Limb(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """Equations of motion M x'' + h = forces with M (k, k) and h (k,), in coordinates x."""
+    """Equations of motion M x'' + h = forces in k coordinates x: mass matrix M (k, k) and bias h (k,) [N, N m]."""
 
     M: Array
     h: Array
@@ -72,8 +74,10 @@ class Equations(NamedTuple):
 def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | None = None) -> Equations:
     """Return the equations of motion (1) of a limb in absolute quasicoordinates: M (R'', omega') + h = (F, moments).
 
-    M is (3 + 3n, 3 + 3n), h (3 + 3n,). `omega` (3n,) [rad/s] are angular velocities in the bodies' frames, `gravity` is
-    (3,) [m/s^2]. If `drift` (3n,) [rad/s^2] is given, the unknown is omega' - drift, and h contains the drift.
+    M is (3 + 3n, 3 + 3n), h (3 + 3n,). F (3,) [N] is the total force in inertial axes, and the moments (3n,) [N m] are
+    in the axes of the n frames. `omega` (3n,) [rad/s] are the frames' angular velocities, each in its own axes.
+    `gravity` (3,) [m/s^2] is in inertial axes. If `drift` (3n,) [rad/s^2] is given, the unknown is omega' - drift, and
+    h contains the effect of the drift.
     """
     I_v, m, Phi, I = limb.I_v, limb.m_bar, limb.Phi, limb.I_star
     drift = np.zeros(len(omega)) if drift is None else drift
@@ -89,9 +93,10 @@ def true_equations(
 ) -> Equations:
     """Return the equations of motion (18) of a limb in true coordinates: M alpha'' + h = forces, M (k, k), h (k,).
 
-    The velocities alpha' are `rate` (k,). `C_R` (3 + 3n, 3 + 3n) and `D` (3 + 3n, k) have the rows of R' above those of
-    omega, as in equation (17). If D is not constant, `D_rate` (3n, k) is the time derivative of its omega rows.
-    `gravity` is (3,) [m/s^2].
+    The velocities alpha' are `rate` (k,) [m/s, rad/s]. `C_R` (3 + 3n, 3 + 3n) and `D` (3 + 3n, k) are the matrices of
+    `limb_velocity_maps`, with the rows of R' above those of angular velocities, as in equation (17). If D is not
+    constant, `D_rate` (3n, k) is the time derivative of its rows of angular velocities. `gravity` (3,) [m/s^2] is in
+    inertial axes.
     """
     Omega = D @ rate  # equation (13)
     omega = (C_R @ Omega)[3:]  # equation (10)
@@ -106,7 +111,8 @@ def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array |
     """Return force F and moments (3 + 3n,) [N, N m], the right-hand side of equation (1), due to loads on the n frames.
 
     `forces` (n, 3) [N] act at the frames' origins. Forces and `torques` (n, 3) [N m] are given in the axes of the
-    frames. `limb` is the limb in its present position.
+    frames. `limb` is the limb in the position to which the result applies. `absolute_equations` has the axes of F and
+    the moments.
     """
     inertial = np.concatenate([C @ f for C, f in zip(limb.C, forces, strict=True)])
     at_origins = _global_velocity(limb.C, np.zeros((len(limb.m), 3)), limb.L)
@@ -114,7 +120,7 @@ def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array |
 
 
 def block_diagonal(blocks: Sequence[Array] | Array) -> Array:
-    """Return the block-diagonal matrix of blocks (r, c); blocks may have no columns."""
+    """Return the block-diagonal matrix of `blocks` (r, c), which may differ in size and may have no columns."""
     rows = [
         [block if k == place else np.zeros((len(block), other.shape[1])) for k, other in enumerate(blocks)]
         for place, block in enumerate(blocks)
@@ -123,9 +129,9 @@ def block_diagonal(blocks: Sequence[Array] | Array) -> Array:
 
 
 def _global_velocity(C: Sequence[Array] | Array, S: Array, L: Array) -> Array:
-    """Return the matrix Phi (3n, 3n) of equation (7) for rotations C (n, 3, 3), or its rate for their rates.
+    """Return the matrix Phi (3n, 3n) of equation (7) for rotations C (n, 3, 3); for the rates of C, the rate of Phi.
 
-    Its blocks are C S~^T on the diagonal and C L~^T below.
+    S (n, 3) and L (n - 1, 3) [m] are those of `Limb`. The blocks of Phi are C S~^T on the diagonal and C L~^T below.
     """
     own = [rotation @ hat(s).T for rotation, s in zip(C, S, strict=True)]
     onward = [rotation @ hat(step).T for rotation, step in zip(C, L, strict=False)]

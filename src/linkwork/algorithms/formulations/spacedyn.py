@@ -21,11 +21,11 @@ from linkwork.spatial.scalar import Array, hat
 
 
 class Links(NamedTuple):
-    """Geometry and masses of every link in inertial axes, by body number; `base` is the number of link 0.
+    """Geometry and masses of every link in inertial axes, by body number; `base` is the body number of the base.
 
-    For link i: A[i] (3, 3) is the attitude, p[i] (3,) [m] the position of the joint and r[i] (3,) [m] the position of
-    the centroid; m[i] [kg] is the mass and I[i] (3, 3) [kg m^2] the inertia about the centroid. k[i] and u[i] (3, nv of
-    the joint) are the angular and linear directions of the joint's velocities.
+    For body i: A[i] (3, 3) is the rotation from its frame to inertial axes, p[i] (3,) [m] the position of its inboard
+    joint and r[i] (3,) [m] that of its centroid; m[i] [kg] is its mass and I[i] (3, 3) [kg m^2] its inertia about the
+    centroid. k[i] and u[i] (3, nv of this joint) are the angular and linear directions of the joint's velocities.
     """
 
     base: int
@@ -41,8 +41,9 @@ class Links(NamedTuple):
 class EquationsOfMotion(NamedTuple):
     """SpaceDyn's equations of motion H x'' + c = force, equation (3.18), and the relation of x to v and a.
 
-    x are SpaceDyn's coordinates: x' = to_x v and x'' = to_x a + drift. H and to_x are (nv, nv); c, `force` and `drift`
-    are (nv,).
+    x' (nv,) are SpaceDyn's velocities: the velocity of the base's centroid and the base's angular velocity, both in
+    inertial axes, then the joint velocities. x' = to_x v and x'' = to_x a + drift. H and to_x are (nv, nv); c, `force`
+    [N, N m] and `drift` are (nv,). `force` are the joint forces in these coordinates.
     """
 
     H: Array
@@ -78,10 +79,10 @@ def links(mechanism: Mechanism, q: Array) -> Links:
 
 
 def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list[Array]]:
-    """Return Jacobians J_T[i] and J_R[i] (3, nv) of the velocity of each link's centroid and its angular velocity.
+    """Return, for each link i, the Jacobians J_T[i] of its centroid's velocity and J_R[i] of its angular velocity.
 
-    See equations (3.25) and (3.26). The Jacobians map the velocities of all joints except the base's own joint. `link`
-    has the positions and inertias of all links.
+    See equations (3.25) and (3.26). Each is (3, nv), in inertial axes; the columns of the base's own joint are zero.
+    The results are lists by body number. `link` has the positions of all links.
     """
     J_T = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     J_R = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
@@ -116,8 +117,8 @@ def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, A
 class Motions(NamedTuple):
     """Velocities and accelerations of every link in inertial axes, by body number.
 
-    w (3,) [rad/s] angular velocity, dw (3,) [rad/s^2] angular acceleration, ddr (3,) [m/s^2] acceleration of the
-    centroid.
+    For body i: w[i] (3,) [rad/s] is the angular velocity, dw[i] (3,) [rad/s^2] the angular acceleration, and ddr[i]
+    (3,) [m/s^2] the acceleration of the centroid, without gravity.
     """
 
     w: list[Array]
@@ -128,8 +129,8 @@ class Motions(NamedTuple):
 def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array) -> Motions:
     """Return the velocities and accelerations of all links by outward recursion, equations (3.8) to (3.15).
 
-    `link` has the positions of all links; v and a (nv,) are joint velocities and accelerations. q (nq,) [rad or m, or
-    quaternions] are the coordinates.
+    `link` has the positions of all links. q (nq,) [rad or m, or quaternions], v (nv,) [rad/s or m/s] and a (nv,)
+    [rad/s^2 or m/s^2] are the coordinates, velocities and accelerations.
     """
     zero = np.zeros(3)
     w, dw, ddp = [zero], [zero], [zero]
@@ -159,9 +160,9 @@ def inverse_dynamics(
 ) -> tuple[Array, Array]:
     """Return the joint forces (nv,) [N m, N], and the force and moment (6,) [N, N m] that must act on the base.
 
-    See equations (3.30) to (3.39). The moment is about the base's centroid. q (nq,), v (nv,) and a (nv,) are the
-    coordinates, velocities and accelerations, and `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins,
-    in their axes.
+    See equations (3.30) to (3.39). The force and moment are in inertial axes, the moment about the base's centroid.
+    q (nq,) [rad or m, or quaternions], v (nv,) [rad/s or m/s] and a (nv,) [rad/s^2 or m/s^2] are the coordinates,
+    velocities and accelerations. `wrenches` (nbodies, 6) [N, N m] act on the bodies at their origins, in their axes.
     """
     link = links(mechanism, q)
     motion = link_motions(mechanism, link, q, v, a)
@@ -192,7 +193,8 @@ def equations_of_motion(
 
     The rows of the base come first; a fixed base has none. `c` has the velocity terms, gravity and the external
     wrenches, all from one inverse dynamics (step 3 of section 3.6). q (nq,) [rad or m, or quaternions] and v (nv,)
-    [rad/s or m/s] are the coordinates and velocities, and tau (nv,) [N m or N] are joint forces.
+    [rad/s or m/s] are the coordinates and velocities, and tau (nv,) [N m or N] are joint forces. `wrenches` (nbodies,
+    6) [N, N m] act on the bodies at their origins, in their axes.
     """
     link = links(mechanism, q)
     H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)
@@ -221,7 +223,7 @@ def equations_of_motion(
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the joint accelerations (nv,) by SpaceDyn's equation (3.29).
+    """Return the joint accelerations (nv,) [rad/s^2, m/s^2] by SpaceDyn's equation (3.29).
 
     The accelerations of the base are converted to the rate of its body twist. q (nq,) [rad or m, or quaternions] and v
     (nv,) [rad/s or m/s] are the coordinates and velocities, tau (nv,) [N m or N] are joint forces, and `wrenches`
@@ -232,7 +234,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix (nv, nv) for the velocities v, from SpaceDyn's inertia matrix H: to_x^T H to_x.
+    """Return the mass matrix (nv, nv) for the velocities v: to_x^T H to_x, with H and to_x of `EquationsOfMotion`.
 
     q (nq,) [rad or m, or quaternions] are the coordinates.
     """
