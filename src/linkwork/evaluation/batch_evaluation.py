@@ -42,8 +42,9 @@ class BatchEvaluation:
         self._has_inertia = False  # whether the check for joints without inertia has been made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the data for copies and pickles, without machine code, which a copy compiles or loads at its first
-        call.
+        """Return the class and its arguments, from which copies and pickles are made, without machine code.
+
+        A copy compiles its machine code, or loads it from the cache, at its first call.
         """
         return type(self), (self.mechanism, self.varying, self.target, self.threads, self.check)
 
@@ -53,7 +54,7 @@ class BatchEvaluation:
     def _state(self, q: Any, v: Any = None, wrenches: Any = None, **accelerations_or_forces: Any) -> dict[str, Input]:
         """Return the arguments of a call as a dict of inputs in the order of the algorithms: q, v, a or tau, wrenches.
 
-        The keyword argument is `a` or `tau`. The dict does not contain arguments that are None.
+        The keyword argument is `a` or `tau`. If v or `wrenches` is None, the dict does not contain it.
         """
         m = self.mechanism
         inputs = {"q": Input(q, (m.nq,))}
@@ -76,10 +77,10 @@ class BatchEvaluation:
     ) -> Array:
         """Return the results of `algorithm` for every state of a batch, as an array (..., *result).
 
-        `algorithm(mechanism, *arrays)` takes one state. `inputs` are the arrays of the call by name, and `parameters`
-        the values of varying parameters by name. `out`, if given, receives the results. `quantity` is the name of the
-        method. `fixed` are its arguments that are not arrays, such as the name of a frame; each value of them has a
-        separate kernel.
+        `algorithm(mechanism, *arrays)` takes one state, and returns an array of the shape `result`. `inputs` are the
+        arrays of the call by name, and `parameters` the values of varying parameters by name. `out`, if given, receives
+        the results. `quantity` is the name of the method. `fixed` are its arguments that are not arrays, such as the
+        name of a frame; each value of them has a separate kernel.
         """
         if quantity in SOLVING and not self._has_inertia:
             require_inertia(self.mechanism, self.varying)
@@ -124,7 +125,8 @@ class BatchEvaluation:
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
         """Return the compiled kernel with the name `name`; compile it at its first use.
 
-        The kernel evaluates `one`, a function of one state. `cores` are the shapes of its arguments for one state, and
+        `name` is the quantity, then fixed arguments, then the names of the inputs. The kernel evaluates `one`, a
+        function of one state. `cores` are the shapes of its arguments for one state, and
         `result` is the shape of its result.
         """
         with BUILDING:

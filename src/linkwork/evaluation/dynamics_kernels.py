@@ -95,5 +95,5 @@ def kernel_of(
 
 
 def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:
-    """Return a callable that runs `kernel` for one state, and calls `method` of `owner` for all other inputs."""
+    """Return a callable that runs `kernel` for inputs of one state, and calls `method(owner, ...)` for all others."""
     return kernel.fast_call(method.__get__(owner), method.__name__, method.__doc__ or "")

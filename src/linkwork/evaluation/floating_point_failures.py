@@ -18,11 +18,11 @@ from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that computes the same as `function` of one state, but raises NonFinite on a floating-point
-    failure.
+    """Return a function that computes the same as `function`, but raises NonFinite at a floating-point failure.
 
-    The error names `quantity` and the index of the batch member: the returned function must be called once for each
-    member, in order.
+    `function` takes one state. A failure is a division by zero, an overflow, an invalid operation or a singular
+    matrix. The error names
+    `quantity` and the index of the batch member: the returned function must be called once for each member, in order.
     """
     members = count()
 
@@ -35,10 +35,10 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """Return a function that computes the same as `function` of one state, and returns NaN or inf on floating-point
-    failures.
+    """Return a function that computes the same as `function`, with NaN or inf in its result at floating-point failures.
 
-    If `function` raises an arithmetic error, the result is an array of NaN with the shape `result`.
+    `function` takes one state. If `function` raises an arithmetic error, the result is an array of NaN with the shape
+    `result`.
     """
 
     def run(*arrays: Any) -> Any:
@@ -55,7 +55,8 @@ def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]
 def failures_named(quantity: str, member: int) -> Iterator[None]:
     """Context manager that raises NonFinite at the first division by zero, overflow or invalid operation on floats.
 
-    The error names `quantity`, the number `member` of the batch member, the joint and the source line.
+    A singular matrix in a function of `np.linalg` raises it too. The error names `quantity`, the index `member` of the
+    batch member, the joint and the source line.
     """
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
@@ -75,9 +76,9 @@ def explain_non_finite(
 ) -> NoReturn:
     """Raise NonFinite for the first batch member with a non-finite result.
 
-    The function evaluates this member again in plain NumPy to find the joint and the source line of the failure.
-    `found` are the results of the batch. `function` computes `quantity` of one state, and `states` yields the states of
-    all members.
+    This member is evaluated again in plain NumPy to find the joint and the source line of the failure. `found` (n, ...)
+    has the results of the n members, at least one of them not finite. `function` computes `quantity` of one state, and
+    `states` yields the states of all members.
     """
     member = int(np.argmax(~np.isfinite(found.reshape(len(found), -1)).all(axis=1)))
     with failures_named(quantity, member):
@@ -89,8 +90,7 @@ def explain_non_finite(
 
 
 def _failed_joint_and_line(trace: TracebackType | None) -> tuple[str | None, str]:
-    """Return the name of the joint that the algorithm processed when it failed, or None, and the source line that
-    failed.
+    """Return the name of the joint that the algorithm processed when it failed, or None, and the failing source line.
 
     `trace` is the traceback of the failure.
     """

@@ -32,12 +32,14 @@ class Formulation:
     """One formulation of the equations of motion. Call it with a mechanism to get functions for any batch of states.
 
     The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
-    takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `response` takes
-    (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces cause; if `response` is
-    None, they are computed with the formulation's mass matrix. If `closes_loops` is True, the functions apply to
-    mechanisms with mimic joints, loops, clutches and brakes, otherwise to trees only. `why_not` returns the reason why
-    the formulation does not apply to a mechanism, or an empty string; the functions raise a LinkworkError with the same
-    reason. `source` cites the equations.
+    takes (mechanism, q). These four return, in the order of their attributes, accelerations (nv,), joint forces (nv,),
+    the mass matrix (nv, nv) and reaction wrenches (k, 6). `mass` and `reactions` are None if the formulation does not
+    compute them. `response` takes (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these k columns
+    of joint forces cause at rest, without gravity. If `response` is None, these accelerations are computed with the
+    formulation's mass matrix. If `closes_loops` is True, the functions apply to mechanisms with mimic joints, loops,
+    clutches and brakes, otherwise to trees only. `why_not` returns the reason why the formulation does not apply to a
+    mechanism, or an empty string; the functions raise a LinkworkError with the same reason. `source` cites the
+    equations.
     """
 
     name: str
@@ -88,7 +90,10 @@ class Formulation:
 
 @dataclass(frozen=True, eq=False)
 class FormulationOf:
-    """A formulation applied to one mechanism, in plain NumPy. Shapes, units and frames are those of `Dynamics`."""
+    """A formulation applied to one mechanism, in plain NumPy, for any batch of states.
+
+    Shapes, units and frames of all arguments and results are those of `Dynamics`.
+    """
 
     formulation: Formulation
     mechanism: Mechanism

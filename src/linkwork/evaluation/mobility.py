@@ -107,8 +107,9 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
     """Return independent velocities of a mechanism with constraints, and the map from these to all velocities.
 
     `choose` names the joints whose velocities are the independent velocities; if it is None, well-conditioned
-    velocities are chosen. v (nv,), zero by default, determines the bias of the map from independent to all
-    accelerations.
+    velocities are chosen. All loops must be closed at q (nq,). v (nv,), zero by default, determines the bias of the map
+    from independent to all accelerations. The function raises a LinkworkError if the chosen velocities do not determine
+    all others.
     """
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
