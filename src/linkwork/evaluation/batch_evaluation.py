@@ -147,9 +147,7 @@ class BatchEvaluation:
         setattr(self, quantity, dynamics_kernels.as_method(kernel, getattr(type(self), quantity), self))
 
     def _require_frame(self, frame: str, expressed: str = "body") -> None:
-        """Raise an error that lists the valid names, unless the frame `frame` exists and `expressed` names valid
-        axes.
-        """
+        """Raise an error that lists the valid names, unless the frame exists and `expressed` names valid axes."""
         self.mechanism.frames.index_of(frame)
         if expressed not in jacobians.EXPRESSED:
             raise unknown_name("choice of axes for a Jacobian", expressed, jacobians.EXPRESSED)

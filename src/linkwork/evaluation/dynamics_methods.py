@@ -445,8 +445,8 @@ class DynamicsMethods(FrictionMethods):
     ) -> tuple[Array, Array, Array]:
         """Return the three derivatives (..., nv, nv) of a quantity with respect to q, v and a third argument.
 
-        `algorithm` computes them for one state. `quantity` is the name of the kernel, and `third` is the third argument
-        by name, a or tau.
+        The derivative with respect to q is in the tangent space. `algorithm` computes all three for one state, stacked
+        as (3, nv, nv). `quantity` is the name of the kernel, and `third` is the third argument by name, a or tau.
         """
         shape = (3, self.mechanism.nv, self.mechanism.nv)
         three = self._evaluate(quantity, algorithm, self._state(q, v, **third), shape, parameters, None)

@@ -73,10 +73,10 @@ class Formulation:
         )
 
     def added_accelerations(self, tree: Mechanism, q: Array, forces: Array) -> Array:
-        """Return the accelerations (nv, k) [rad/s^2, m/s^2] that additional joint forces (nv, k) [N m, N] cause in a
-        tree.
+        """Return the accelerations (nv, k) that k columns of additional joint forces (nv, k) cause in a tree.
 
-        q (nq,) are the coordinates of the tree.
+        Accelerations are in [rad/s^2, m/s^2], joint forces in [N m, N]; each column acts alone. q (nq,) are the
+        coordinates of the tree.
         """
         if self.response:
             return self.response(tree, q, forces)

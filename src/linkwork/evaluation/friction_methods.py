@@ -89,8 +89,9 @@ SEVERAL.update(name + check for name in (FORWARD_DERIVATIVES, INVERSE_DERIVATIVE
 
 
 def with_friction(quantity: str, check: bool) -> tuple[str, Algorithm]:
-    """Return the kernel name and the algorithm of a quantity with friction; if `check` is true, it explains
-    failures.
+    """Return the name of the kernel and the algorithm of a quantity with friction, such as forward dynamics.
+
+    If `check` is true, the algorithms for which friction may not be unique raise the error of `diagnosed`.
     """
     name = quantity if check else quantity + UNCHECKED
     return name, CONSTRAINED[name]
@@ -107,8 +108,10 @@ class FrictionMethods(BatchEvaluation):
     """Methods of `Dynamics` for the dry friction of joints."""
 
     def _includes(self, friction: object) -> bool:
-        """Return whether a method includes friction: the argument `friction` is True, and the mechanism has dry
-        friction.
+        """Return whether a method includes friction: `friction` is True, and the mechanism has dry friction.
+
+        A varying parameter of friction counts as dry friction, whatever its value. `friction` is the argument of the
+        method; the function raises a LinkworkError unless it is True or False.
         """
         return checked_choice(friction) and (
             has_friction(self.mechanism) or any(name.endswith(".friction") for name in self.varying)
