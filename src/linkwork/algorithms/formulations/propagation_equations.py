@@ -54,8 +54,8 @@ class Propagation:
     `mechanism` is the tree, in which mimic joints are independent; v (tree.nv,) [rad/s, m/s] are the velocities of all
     joints. Each equation has n coefficients: one for each unknown, and last the constant term. `columns` has their
     numbers. The product of an equation with the unknowns and a last entry 1 is a sum of forces or torques [N, N m],
-    which is zero. `joints` has the matrices of each joint by the number of its outboard body, `chains` the chains of
-    each tree, `sources` all force/torque sources, and `loops` the cut loops. `rows` are the constraint rows of mimic
+    which is zero. `joints` has the matrices of each joint, by the number of its outboard body. `chains` has the chains
+    of each tree, `sources` all force/torque sources, and `loops` the cut loops. `rows` are the constraint rows of mimic
     joints, loops, clutches, brakes and other velocity constraints. `friction` is the dry friction of joints and loops.
     `constants` (tree.nv,) [N m, N] are its constant friction forces along the freedoms of all joints.
     """

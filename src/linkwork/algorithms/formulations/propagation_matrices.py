@@ -45,7 +45,7 @@ def coupling_matrix(S: Array, T: Array, friction: Array) -> Array:
     All matrices are in the frame of the outboard body. S (6, d) is the motion subspace and T (6, d) the directions of
     the actuators, with S^T T = 1. `friction` (d, 6) gives the friction force along each freedom per unit of load. In
     the axes of a pin or a slider, C has ones on the diagonal
-    for constrained directions, zeros for freedoms, and the friction coefficients in the rows of the freedoms.
+    for constrained directions, and zeros for freedoms. The other entries in rows of freedoms are friction coefficients.
     """
     constrained = np.eye(6) - T @ S.T
     return constrained + T @ friction @ constrained
