@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array
 # lengths of crank, coupler, rocker, ground [m]; the crank can turn (Grashof): 0.2 + 0.5 < 0.4 + 0.5
 LENGTHS = (0.2, 0.5, 0.4, 0.5)
 MASSES = (0.8, 2.0, 1.6)  # masses of crank, coupler, rocker [kg]
-GRAVITY = 9.81
+GRAVITY = 9.81  # [m/s^2]
 Z = (0, 0, 1)
 
 
@@ -65,7 +65,7 @@ def angles(crank: float) -> Array:
 
 
 def rates(crank: float) -> tuple[Array, Array]:
-    """Return the first and second derivatives, (3,) each, of the bar angles `angles` with respect to the crank angle.
+    """Return the first and second derivatives, (3,) each, of the bar angles `angles` with respect to `crank` [rad].
 
     The derivatives follow from the loop closure a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice
     (e.g. Norton, Design of Machinery). a, b, c, d are the lengths of crank, coupler, rocker and ground bar, and A, B, C
@@ -82,13 +82,16 @@ def rates(crank: float) -> tuple[Array, Array]:
 
 
 def coordinates(crank: float) -> Array:
-    """Return the coordinates q (3,) [rad] of the closed linkage; the coupler's angle is relative to the crank."""
+    """Return the joint angles q (3,) [rad] of the closed linkage for the crank angle `crank` [rad].
+
+    They are the angles of crank pin, coupler pin and rocker pin: crank and rocker from the x axis, coupler from crank.
+    """
     A, B, C = angles(crank)
     return np.array([A, B - A, C])
 
 
 def coordinate_derivatives(crank: float) -> Array:
-    """Return the derivatives (3,) of the joint coordinates `coordinates` with respect to the crank angle."""
+    """Return the derivatives (3,) of the joint angles `coordinates` with respect to the crank angle `crank` [rad]."""
     A1, B1, C1 = rates(crank)[0]
     return np.array([A1, B1 - A1, C1])
 

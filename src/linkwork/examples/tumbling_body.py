@@ -8,11 +8,11 @@ from linkwork.algorithms.momentum import kinetic_energy, momentum
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism
 
-ANGULAR_VELOCITY = (0.0, 3.0, 4.0)  # [rad/s]
+ANGULAR_VELOCITY = (0.0, 3.0, 4.0)  # initial angular velocity [rad/s], in the axes of the body
 
 
 def build() -> Mechanism:
-    """Build the free rigid body without gravity. The paper does not give its mass; here it is 1 kg."""
+    """Build the free rigid body without gravity. Wendlandt's thesis does not give its mass; here it is 1 kg."""
     b = Builder("tumbling_body", gravity=(0, 0, 0))
     b.body("body", mass=1.0, inertia=(1.0, 2.0, 3.0))
     b.joint("float", Free(), "world", "body")

@@ -22,10 +22,10 @@ from linkwork.spatial.scalar import Array
 
 
 def motors() -> dict[str, dict[str, float]]:
-    """Return, for each of the four leg motors, the joints that it moves, with the ratio of each joint.
+    """Return, for each of the four leg motors by name, the names of the joints that it moves, each with its ratio.
 
-    A femur motor moves the four hips of a frame. A tibia motor moves the four tibiae, whose angles are named by their
-    knees and measured from the frame. The yaw motor is not included.
+    A femur motor moves the four hips of a body frame of the walker. A tibia motor moves its four tibiae; their angles
+    are named by the knees and measured from the body frame. The yaw motor is not included.
     """
     found: dict[str, dict[str, float]] = {}
     for frame in FRAMES:

@@ -1,7 +1,8 @@
 """Gaits of the walker: angles of its five motors as functions of time, and schedules of its clutches.
 
 While the legs of one frame are in stance and move backward, the legs of the other frame swing forward; then they change
-roles. The walker turns by yaw: each frame rotates while its legs are in the air.
+roles. The walker turns by yaw: each frame rotates while its legs are in the air. The two frames, bottom and top,
+are bodies of the walker.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ def smooth(x: Number) -> Number:
 
 
 class Swing(NamedTuple):
-    """Position of the feet of one frame of the walker in the gait cycle, dimensionless.
+    """Position of the feet of one body frame of the walker in the gait cycle, dimensionless.
 
-    `back` is their backward position, from -1/2 to 1/2 in stance; `lifted` their height, up to 1 in swing. `moved`, the
-    progress of the swing, increases from 0 to 1 in swing; it is 0 in stance.
+    `back` is their backward position, as a fraction of the stride, from -1/2 to 1/2 in stance. `lifted` is their lift,
+    as a fraction of the largest lift, 0 in stance. `moved` is the progress of the yaw motion: 0 in stance, in swing it
+    increases from 0 to 1.
     """
 
     back: Number
@@ -47,7 +49,7 @@ class Swing(NamedTuple):
 
 
 def swing(phase: Number) -> Swing:
-    """Return the position of the feet at a phase of the gait cycle, which has the period 1 and begins at touchdown.
+    """Return the position of the feet of a body frame at a `phase` of its gait cycle; integer phases are touchdowns.
 
     The swing begins and ends with the speed of the stroke, so that feet do not drag on the ground. The height is the
     mean of a parabola and its square; with the parabola alone, the feet would land hard.
@@ -64,23 +66,21 @@ def swing(phase: Number) -> Swing:
 def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Number]:
     """Return the angles [rad] of the femurs and of the tibiae for feet `back` [m] behind their neutral position.
 
-    `stride` [m] is the length of a footstep. The height of the frame above the ground is constant. The femurs are as
-    far above the horizontal in the middle of a stride as below it at the ends. The distance between front and back feet
-    is therefore constant. In swing, the femurs rise by the angle `lifted` [rad].
+    `stride` [m] is the length of a footstep. The height of the walker's body frame above the ground is constant. The
+    femurs are as far above the horizontal in the middle of a stride as below it at the ends. The distance between
+    front and back feet is therefore constant. In swing, the femurs rise by the angle `lifted` [rad].
     """
     dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
 
 
 def _dropped(back: Number) -> Number:
-    """Return the decrease of the vertical reach [m] of a tibia that is tilted because its foot is `back` [m] from
-    neutral.
-    """
+    """Return by how much [m] the height of a tibia decreases if its foot is moved back by `back` [m] from neutral."""
     return TIBIA_LENGTH - np.sqrt(TIBIA_LENGTH**2 - back * back)
 
 
 def heading(m: Mechanism, q: Array) -> Number:
-    """Return the heading [rad] of the walker from x towards y, the mean of both frames."""
+    """Return the heading [rad] of the walker from x towards y: the mean of the headings of bottom and top frame."""
     w, x, y, z = q[m.joints["float"].q][3:]
     return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)) + 0.5 * q[m.joints["yaw"].q.start]
 
@@ -88,7 +88,8 @@ def heading(m: Mechanism, q: Array) -> Number:
 def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number, wanted: Number) -> Array:
     """Return the desired angles (5,) [rad] of the five motors, in the order of `m.drives`.
 
-    `wanted` [rad] is the desired heading; `stride` [m] and `lift` [rad] are the length and height of the footsteps.
+    They depend on the time t [s] and, by the heading, on the coordinates q (nq,). `wanted` [rad] is the desired
+    heading, `stride` [m] the length of the footsteps, and `lift` [rad] the angle by which the femurs rise in swing.
     """
     begun, phase = smooth(t / RAMP), t / PERIOD - np.floor(t / PERIOD)
     bottom, top = swing(phase), swing(phase + 0.5)
@@ -104,8 +105,8 @@ def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number
 def controller(m: Mechanism) -> Callable[..., Array]:
     """Return the walking controller, a function of t, q, v and the gains `stride`, `lift`, `turn` and `when`.
 
-    The walker walks with footsteps of the length `stride` [m] and height `lift` [rad], and turns by `turn` [rad] from
-    the time `when` [s] on. The gains may differ between the members of a batch.
+    The walker walks with footsteps of the length `stride` [m] and femur lift `lift` [rad]. From the time `when` [s]
+    on, it turns by `turn` [rad]. The gains may differ between the members of a batch.
     """
 
     def walk(t: Number, q: Array, v: Array, stride: Number, lift: Number, turn: Number, when: Number) -> Array:
@@ -134,7 +135,7 @@ class Walk(NamedTuple):
     when: Any = 0.0
 
     def member(self, number: int) -> Walk:
-        """Return the walk of member `number` of a batch of walks."""
+        """Return the walk of the batch member with the index `number`."""
         schedule = [(np.broadcast_to(time, np.shape(self.when))[number], *what) for time, *what in self.schedule]
         one = {name: np.broadcast_to(getattr(self, name), np.shape(self.when))[number] for name in GAINS}
         return self._replace(schedule=schedule, **one)
@@ -164,7 +165,7 @@ def engaged(m: Mechanism) -> list[Any]:
 
 
 def straight(duration: float = 26.0) -> Walk:
-    """Return a straight walk on flat ground, with the two frames locked to each other."""
+    """Return a straight walk on flat ground, with bottom and top frame of the walker locked to each other."""
     m = build()
     return Walk(m, [*engaged(m), (0.0, "lock", "yaw brake")], duration)
 
@@ -174,10 +175,10 @@ CELL = 0.1  # grid spacing of the rough ground [m]
 
 
 def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 0) -> HeightField:
-    """Return a ground of 14 m by 6 m with random heights up to `height` [m], and an upward step.
+    """Return a ground of 14 m by 6 m along x and y, with random heights between -`height` and `height` [m].
 
-    The step has the height `step` [m] and is `at` [m] ahead of the start. The centre of the ground must be `AHEAD` of
-    the start, around which the ground is flat.
+    An upward step of the height `step` [m] is `at` [m] ahead of the start of the walk. The centre of the ground must be
+    placed AHEAD [m] of the start. The ground is flat up to 0.6 m ahead of the start. `seed` seeds the random heights.
     """
     size = (14.0, 6.0)
     counts = [round(length / CELL) + 1 for length in size]
@@ -189,7 +190,7 @@ def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 
 def rough(duration: float = 28.0, height: float = 0.03) -> Walk:
     """Return a straight walk over rough ground, on which yaw control maintains the heading.
 
-    `height` [m] is the largest height of the ground.
+    The heights of the ground are between -`height` and `height` [m]; `duration` [s] is the simulated time.
     """
     m = build(rough_ground(height), (AHEAD, 0.0, 0.0))
     return Walk(m, engaged(m), duration, lift=0.55)
@@ -198,7 +199,8 @@ def rough(duration: float = 28.0, height: float = 0.03) -> Walk:
 def turning(turn: float = 0.5 * np.pi, when: float = 3.0, duration: float = 14.0) -> Walk:
     """Return a walk with a turn to the left by `turn` [rad] on flat ground.
 
-    The turn begins at the time `when` [s]. Before and after it, the frames are locked to each other.
+    The turn begins at the time `when` [s]; `duration` [s] is the time of the whole walk. Before and after the turn,
+    bottom and top frame are locked to each other.
     """
     m, lasts = build(), round((abs(turn) / TURN_RATE + 2.0) / ROW) * ROW
     switches = [(0.0, "lock", "yaw brake"), (when, "unlock", "yaw brake"), (when + lasts, "lock", "yaw brake")]
@@ -218,8 +220,8 @@ def crowd(count: int, duration: float, seed: int = 0) -> Walk:
 def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> list[Any]:
     """Return a schedule after which the walker leans back, or `forward` again; it acts in gait cycle number `cycle`.
 
-    The clutches of the back legs of a frame are reversed (section 3.1.4 of the paper) while its femurs move down in
-    swing. The front femurs then sink, and the back femurs rise. The clutches are reversed from the highest point on,
+    The clutches of the back legs of a frame are reversed (section 3.1.4 of Nelson and Quinn) while its femurs move down
+    in swing. The front femurs then sink, and the back femurs rise. The clutches are reversed from the highest point on,
     for the fraction `part` of the motion. To lean forward, the clutches are reversed while the femurs move up, until
     the highest point.
     """
@@ -238,8 +240,9 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
 def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean: float = 0.4) -> Walk:
     """Return a walk over rough ground and up a step, for which the walker leans back.
 
-    The walker leans back from before the step until after the step. `step` and `height` [m] are the heights of the step
-    and of the rough ground; `lean` is the argument `part` of `leaning`.
+    The walker leans back from before the step until after the step. `step` [m] is the height of the step; the
+    heights of the rough ground are between -`height` and `height` [m]. `lean` is the argument `part` of `leaning`; with
+    0, the walker does not lean. `duration` [s] is the simulated time.
     """
     m = build(rough_ground(height, step), (AHEAD, 0.0, 0.0))
     switches = [*leaning(m, 2, lean), *leaning(m, 9, lean, forward=True)] if lean else []

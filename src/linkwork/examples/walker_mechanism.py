@@ -22,7 +22,7 @@ START = 0.5 * BELOW + TIBIA_LENGTH  # height [m] of the top frame with all feet 
 
 
 class BodyFrame(NamedTuple):
-    """Dimensions of one of the walker's two frames: mass [kg], size of its box [m], and positions of its hips [m].
+    """Data of one of the walker's two body frames: mass [kg], size of its box [m], and positions of its hips [m].
 
     The hip positions are forward, sideways and up.
     """
@@ -72,7 +72,7 @@ def knee(frame: str, leg: str) -> str:
 
 
 def turn(frame: str, leg: str) -> dict[str, float]:
-    """Return the ratio of each joint in the angle between a tibia and the walker's frame: hip angle plus knee angle.
+    """Return the ratio of each joint, by name, in the angle between a tibia and the body frame: 1 for hip and knee.
 
     A cable drives this angle (the paper's equation (29)).
     """

@@ -89,7 +89,7 @@ def _charts() -> str:
 
 
 def _table(title: str, results: Sequence[Compared]) -> Table:
-    """Return the table of results for the terminal."""
+    """Return the table of the compared values, with the title `title`, for the terminal."""
     table = Table("value", "what", "linkwork", "misprint", "agrees", box=SIMPLE, title=title, title_justify="left")
     for one in results:
         verdict = Text("yes") if one.agrees else Text("no", "bold red")
@@ -98,7 +98,7 @@ def _table(title: str, results: Sequence[Compared]) -> Table:
 
 
 def _as_html(results: Sequence[Compared]) -> str:
-    """Return the table of results as HTML."""
+    """Return the table of the compared values as HTML."""
     rows = ["<tr><th>value</th><th>what</th><th>linkwork</th><th>misprint</th><th>agrees</th></tr>"]
     for one in results:
         shown = re.sub(r"-?\d[\d.e+-]*", r"<b>\g<0></b>", one.text())

@@ -42,7 +42,7 @@ def biped_results() -> list[Compared]:
 
 
 def _positions() -> list[Compared]:
-    """Return the twelve position six-vectors, as computed by linkwork and as printed."""
+    """Return the twelve position six-vectors of the biped, as computed by linkwork and as printed."""
     m = build()
     bodies = world_poses(m, joint_poses(m, relative(THETA)))
     (k1, k2, k3), (l1, l3), d1, d2 = NUMBERS.centres, NUMBERS.legs, NUMBERS.feet, NUMBERS.hip
@@ -76,7 +76,7 @@ def _positions() -> list[Compared]:
 
 
 def _centre(place: Array) -> Transform:
-    """Return the pose of the frame at a body's centre of mass, which is at `place` (3,) [m]."""
+    """Return the pose, in a body's frame, of the parallel frame at its centre of mass `place` (3,) [m]."""
     return planar(place[0], place[1], 0.0)
 
 
@@ -94,7 +94,11 @@ def _couplings(found: Propagation) -> list[Compared]:
 
 
 def _unknowns(found: Propagation, motion: Motion) -> Array:
-    """Return the values (n,) of the unknowns of `found` in the paper's motion: accelerations and ground forces."""
+    """Return the values (n,) of the unknowns of the propagation equations `found` in the paper's motion `motion`.
+
+    The unknowns are the accelerations, forces and torques that the columns of the equations multiply; the last entry
+    is 1.
+    """
     x = np.zeros(found.columns.one + 1)
     x[found.columns.a], x[found.columns.tau], x[-1] = relative(motion.accelerations), U[:3], 1.0
     ground = np.zeros(6)
@@ -163,8 +167,8 @@ def _forces(found: Propagation) -> list[Compared]:
 def _inertial(body: int, acceleration: Array) -> Array:
     """Return the printed inertial force (6,) of a body at its centre of mass, in the paper's axes of this body.
 
-    `acceleration` (3,) [rad/s^2] are the accelerations of the paper's angles; the acceleration of the centre of mass
-    follows from them.
+    `body` is LEFT, BODY or RIGHT. `acceleration` (3,) [rad/s^2] are the accelerations of the paper's angles; the
+    acceleration of the centre of mass follows from them.
     """
     mass, moment, k = NUMBERS.masses[body - 1], NUMBERS.inertias[body - 1], NUMBERS.centres[body - 1]
     turn, rate = acceleration[body - 1], OMEGA[body - 1]

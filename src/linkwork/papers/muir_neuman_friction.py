@@ -1,8 +1,8 @@
-"""Friction in the pins of Muir and Neuman's examples, which the paper omits: couplings, torques and energy.
+"""Friction, which the paper omits, in the pins of Muir and Neuman's examples: coupling matrices, torques and energy.
 
 All pins are journal bearings. For a given direction of slip, the friction torque of a bearing is linear in its load: it
-is mu r times the component of the load along its present direction, and opposes the slip. These factors are the
-friction coefficients of the coupling matrix.
+is mu r times the component of the load along its present direction, and opposes the slip. mu is the coefficient of
+friction and r the radius of the journal. The factors of the load components are entries of the coupling matrix.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ STIFFNESS = 2000.0  # stiffness [N m/rad] of the spring at the left ankle, which
 
 
 def friction_results() -> list[Compared]:
-    """Return couplings and torques with friction, computed from coupling matrices and from the friction laws of the
-    bearings.
+    """Return coupling matrices, torques and accelerations with friction, each computed in two formulations.
+
+    One uses coupling matrices with friction, the other the friction laws of the bearings.
     """
     return [*_pendulum(), *_biped()]
 
 
 def swinging_pendulum(duration: float = 30.0) -> lw.Run:
-    """Return a simulation of the pendulum from rest at joint angles of 1.2 and 0.5 rad."""
+    """Return a simulation, for `duration` [s], of the pendulum from rest at joint angles of 1.2 and 0.5 rad."""
     m = double_pendulum.build(*muir_neuman_pendulum.NUMBERS, friction=lw.Bearing(MU, PENDULUM_RADIUS))
     return lw.simulate(m, [1.2, 0.5], duration=duration, dt=2e-3, method="rk4", progress=False)
 
@@ -38,7 +39,7 @@ def swinging_pendulum(duration: float = 30.0) -> lw.Run:
 def swaying_biped(duration: float = 3.0) -> lw.Run:
     """Return a simulation of the biped, which sways with both feet on the ground; it begins at rest.
 
-    A spring acts at its left ankle.
+    A spring acts at its left ankle. `duration` [s] is the simulated time.
     """
     m = frontal_biped.build(friction=lw.Bearing(MU, BIPED_RADIUS)).with_parameters(
         {"left ankle.stiffness": [STIFFNESS]}
@@ -47,7 +48,7 @@ def swaying_biped(duration: float = 3.0) -> lw.Run:
 
 
 def _pendulum() -> list[Compared]:
-    """Return the coupling matrices of both pins, and the torques for given accelerations."""
+    """Return the coupling matrices of the pendulum's two pins, and its joint torques for given accelerations."""
     m = double_pendulum.build(*muir_neuman_pendulum.NUMBERS, friction=lw.Bearing(MU, PENDULUM_RADIUS))
     q, w, alpha = map(np.array, muir_neuman_pendulum.STATE)
     d = lw.compile(m, target="numpy")
@@ -96,14 +97,15 @@ def _biped() -> list[Compared]:
 
 
 def _coefficients(load: Array, rate: float, radius: float) -> Array:
-    """Return the friction coefficients (6,) of a pin about z, which has the load `load` (6,) [N, N m].
+    """Return the friction row (6,) of the coupling matrix of a pin about z: friction torque per load component [m].
 
-    The sign of `rate` is the direction of slip, and `radius` [m] the radius of the journal.
+    `load` (6,) [N, N m] is the wrench that the pin transmits, in its axes. The sign of `rate` [rad/s] is the direction
+    of slip, and `radius` [m] the radius of the journal.
     """
     along = load[:2] / np.hypot(*load[:2])
     return np.array([*(-np.sign(rate) * MU * radius * along), 0.0, 0.0, 0.0, 0.0])
 
 
 def _with_row(row: Array) -> Array:
-    """Return the coupling matrix (6, 6) of a pin about z with the friction coefficients `row` (6,)."""
+    """Return the coupling matrix (6, 6) of a pin about z with the friction row `row` (6,) [m]."""
     return np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]) + np.outer([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], row)

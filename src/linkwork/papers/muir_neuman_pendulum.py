@@ -28,7 +28,7 @@ def pendulum_results() -> list[Compared]:
 
 
 def _positions() -> list[Compared]:
-    """Return the position six-vectors, as computed by linkwork and as printed."""
+    """Return the position six-vectors of both joints and both links, as computed by linkwork and as printed."""
     m = build(*NUMBERS)
     first, second = joint_poses(m, np.array(q))[1:]
     L12, L22 = m.joints["pin 2"].place, m.frames["end"].pose
@@ -41,9 +41,9 @@ def _positions() -> list[Compared]:
 
 
 def _matrices(equations: Propagation) -> list[Compared]:
-    """Return the coupling matrices, the link Jacobian and the propagation matrix.
+    """Return the coupling matrices of both joints, and the propagation matrix from link 1 through joint 2.
 
-    The last two follow from the printed positions.
+    As printed, the propagation matrix is the product of a coupling matrix and link Jacobians of the printed positions.
     """
     (P,) = equations.matrices
     to_L12 = link_jacobian(planar(-a1, 0.0, 0.0)).T
@@ -56,7 +56,7 @@ def _matrices(equations: Propagation) -> list[Compared]:
 
 
 def _forces(equations: Propagation) -> list[Compared]:
-    """Return the nine force/torque six-vectors in their natural frames, for the accelerations `alpha`."""
+    """Return the nine force/torque six-vectors in their natural frames, for the joint accelerations of STATE."""
     columns = equations.columns
     left = np.column_stack([equations.balances[:, columns.tau], equations.balances[:, columns.ground]])
     known = equations.balances[:, columns.a] @ alpha + equations.balances[:, columns.one]
@@ -88,7 +88,10 @@ def _forces(equations: Propagation) -> list[Compared]:
 
 
 def _balances(equations: Propagation) -> list[Compared]:
-    """Return the coefficients of equations (3) to (7), with the accelerations (8) to (11) inserted."""
+    """Return the coefficients of the paper's equations (3) to (7), in the order of UNKNOWNS.
+
+    The accelerations of the links in them are expressed by joint accelerations, by equations (8) to (11).
+    """
     at_end = link_jacobian(planar(-a2, 0.0, 0.0)).T @ equations.collected[2]  # primary equations at L22
     rows = [at_end[0], at_end[1], at_end[5], equations.secondary(2)[5], equations.secondary(1)[5]]
     columns = equations.columns
@@ -98,9 +101,9 @@ def _balances(equations: Propagation) -> list[Compared]:
         ground = row[columns.ground]
         found.append(np.concatenate([row[columns.a], row[columns.tau], R @ ground[:2], ground[5:], row[-1:]]))
     ax1, ay1, ax2, ay2 = np.zeros((4, 8))  # the accelerations of L12 and L22, as functions of the unknowns
-    ax1[7], ay1[0] = -a1 * w[0] ** 2, a1  # (8), (9)
-    ax2[[0, 7]] = a1 * s2, -a1 * c2 * w[0] ** 2 - a2 * (w[0] + w[1]) ** 2  # (10)
-    ay2[[0, 1, 7]] = a1 * c2 + a2, a2, a1 * s2 * w[0] ** 2  # (11)
+    ax1[7], ay1[0] = -a1 * w[0] ** 2, a1  # equations (8), (9)
+    ax2[[0, 7]] = a1 * s2, -a1 * c2 * w[0] ** 2 - a2 * (w[0] + w[1]) ** 2  # equation (10)
+    ay2[[0, 1, 7]] = a1 * c2 + a2, a2, a1 * s2 * w[0] ** 2  # equation (11)
     t1, t2, fx, fy, tz, one = np.eye(8)[2:]
     weight = (m1 + m2) * g * one
     printed = [
@@ -120,7 +123,10 @@ def _balances(equations: Propagation) -> list[Compared]:
 
 
 def _accelerations() -> list[Compared]:
-    """Return equations (8) to (11): accelerations of L12 and L22 in their own axes."""
+    """Return the values of the paper's equations (8) to (11), as computed by linkwork and as printed.
+
+    They are the accelerations [m/s^2] of the frames L12 and L22, at the outer ends of the links, in their own axes.
+    """
     m = build(*NUMBERS)
     motions, rest = body_motions(m, np.array(q), np.array(w)), np.zeros(6)
     first, second = (motions[k].moved(planar(a, 0.0, 0.0), rest) for k, a in ((1, a1), (2, a2)))
@@ -131,7 +137,10 @@ def _accelerations() -> list[Compared]:
 
 
 def _printed_accelerations() -> tuple[float, float, float, float]:
-    """Return the accelerations [m/s^2] of L12 and of L22 along their x and y axes, by (8) to (11)."""
+    """Return the accelerations [m/s^2] of L12 (x, y) and L22 (x, y) by Muir and Neuman's equations (8) to (11).
+
+    Each is along the axes of the frame itself. The rates and accelerations of the joint angles are those of STATE.
+    """
     x1, y1 = -a1 * w[0] ** 2, a1 * alpha[0]
     x2 = -a1 * c2 * w[0] ** 2 + a1 * s2 * alpha[0] - a2 * (w[0] + w[1]) ** 2
     y2 = a1 * s2 * w[0] ** 2 + a1 * c2 * alpha[0] + a2 * (alpha[0] + alpha[1])
@@ -139,7 +148,11 @@ def _printed_accelerations() -> tuple[float, float, float, float]:
 
 
 def _solved() -> tuple[float, float, float, float, float]:
-    """Return f_x, f_y [N], tau_1, tau_2 and tau_z [N m], the solution of (3) to (7) for the given accelerations."""
+    """Return the solution f_x, f_y [N], tau_1, tau_2, tau_z [N m] of Muir and Neuman's equations (3) to (7).
+
+    f_x, f_y and tau_z are force and torque of the ground in the axes A, tau_1 and tau_2 the motor torques. State and
+    accelerations are those of STATE.
+    """
     x1, y1, x2, y2 = _printed_accelerations()
     along = c2 * m1 * x1 + s2 * m1 * y1 + m2 * x2 - c12 * (m1 + m2) * g
     across = -s2 * m1 * x1 + c2 * m1 * y1 + m2 * y2 + s12 * (m1 + m2) * g

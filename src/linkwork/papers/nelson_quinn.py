@@ -63,7 +63,7 @@ EVENT_COLUMNS = ("walk", "time", "event", "energy [J]", "impulse [N m s]", "cons
 
 
 class Matrix(NamedTuple):
-    """A matrix of the paper, as computed by linkwork and as printed."""
+    """A matrix of the paper with its name, as computed by linkwork (`found`) and as printed."""
 
     name: str
     found: Array
@@ -139,7 +139,7 @@ def _drawing(m: lw.Mechanism, drawn: bool) -> str:
 
 
 def _events(walks: Mapping[str, Walked]) -> list[tuple[str, ...]]:
-    """Return the table rows of the events of all walks."""
+    """Return a table row of texts for each event of each walk; EVENT_COLUMNS are the headings."""
     return [(name, *event) for name, walk in walks.items() for event in walk.events()]
 
 
@@ -154,7 +154,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Ta
 
 
 def _is_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Return whether all cells of a table column start with a number."""
+    """Return whether all cells of the table column with the index `column` start with a digit or a minus sign."""
     return all(row[column][0] in "-0123456789" for row in rows)
 
 

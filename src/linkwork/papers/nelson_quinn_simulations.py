@@ -18,7 +18,7 @@ FALLEN = np.radians(45.0)  # tilt [rad] from which the walker counts as fallen
 
 
 class Course(NamedTuple):
-    """A walk to simulate, its description, and a function that returns whether a run reached the goal."""
+    """A walk to simulate, its description, and a function that returns whether a run of it reached the goal."""
 
     walk: Callable[[], gaits.Walk]
     about: str

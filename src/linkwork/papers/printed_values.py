@@ -45,7 +45,7 @@ def _cell(x: float) -> str:
 
 
 def planar(x: float, y: float, angle: float) -> Transform:
-    """Return the pose of a frame at the position x, y [m], turned about z by `angle` [rad]."""
+    """Return the pose of a frame at the position x, y, 0 [m], rotated about z by `angle` [rad]."""
     return Transform(matrix_about_axis(UPWARD, angle), np.array([x, y, 0.0]))
 
 

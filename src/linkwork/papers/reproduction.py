@@ -136,7 +136,7 @@ def _rows(experiment: Experiment) -> list[list[Cell]]:
 def _error(ours: float, paper: float, difference: float) -> Cell:
     """Return the table cell of an error: the error of linkwork, the printed error, and whether both agree.
 
-    `difference` is their relative difference.
+    `difference` is the relative difference of the two errors; it is nan if the printed error is zero.
     """
     if np.isnan(difference):  # the paper prints zero
         return Cell(f"{ours:.1e}" if ours else "0", "0", ours < ROUND_OFF)
@@ -178,6 +178,6 @@ def _statements(title: str, found: Sequence[Statement]) -> Table:
 
 
 def _figures(all_: Iterable[Drawn]) -> str:
-    """Return the HTML of all figures."""
+    """Return the HTML of all figures in `all_`, with their captions."""
     pictures = [figure(drawn.svg, f"{drawn.called}. {drawn.about}", drawn.wide) for drawn in all_]
     return f'<h2>Figures</h2><div class="figures">{"".join(pictures)}</div>'

@@ -95,8 +95,8 @@ def experiment(example: Any) -> BipedRun:
 def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]:
     """Return the errors and wrenches that the controller computes at the T samples of a run.
 
-    The errors (T, 7) are the position error [m] and the error quaternion of the trunk. The wrenches (T, 6) [N, N m] are
-    those that the controller requires on the trunk.
+    The errors (T, 7) are the position error (3) [m] and the error quaternion (4) of the trunk. The wrenches (T, 6)
+    [N, N m] are those that the controller requires on the trunk.
     """
     stages: Any = controller.stages  # type: ignore[attr-defined]
 
@@ -133,8 +133,9 @@ def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
 
 
 def fallen(t: Any, q: Array, v: Array) -> Any:
-    """Return the value of an event function that is positive if the biped has fallen: if the trunk is low or a joint
-    fast.
+    """Return the value of an event function that is positive if the biped has fallen.
+
+    It has fallen if the trunk is lower than LOW [m] or a joint rate is larger than FAST [rad/s].
     """
     return np.maximum(LOW - q[2], np.abs(v[6:18]).max() - FAST)
 
@@ -255,13 +256,13 @@ def converged(one: BipedRun) -> tuple[float, float]:
 
 
 def foot_travel(run: Run, foot: str) -> float:
-    """Return the largest distance [m] between the foot `foot` and its final position, at all times after landing."""
+    """Return the largest distance [m] of the foot `foot` from its final position, over all samples after landing."""
     path = run.dynamics.pose(run.q[run.t >= LANDED], foot)[:, :3, 3]
     return float(np.linalg.norm(path - path[-1], axis=1).max())
 
 
 def _in_world(one: BipedRun) -> Array:
-    """Return the final desired force (3,) [N] on the trunk in world axes, for the run `one`."""
+    """Return the desired force (3,) [N] on the trunk at the end of the run `one`, in world axes."""
     pose = one.run.dynamics.pose(one.run.q[-1], "trunk")
     return pose[:3, :3] @ one.wrench[-1, :3]
 

@@ -137,7 +137,7 @@ def _map(found: Map) -> Figure:
 
 
 def _edges(middles: Array) -> Array:
-    """Return the borders (n + 1,) of adjacent map cells whose centres are `middles` (n,)."""
+    """Return the borders (n + 1,) of adjacent map cells along one axis, whose centres are at `middles` (n,)."""
     inner = middles[1:] - 0.5 * np.diff(middles)
     return np.r_[2.0 * middles[0] - inner[0], inner, 2.0 * middles[-1] - inner[-1]]
 

@@ -18,7 +18,7 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DURATION, STEP = 1.5, 1e-3  # [s]
+DURATION, STEP = 1.5, 1e-3  # simulated time, integration step [s]
 STILL = 0.1  # [m/s, rad/s] speeds below which the box has settled
 FLAT = 1e-9  # [m, m/s] largest variation that counts as constant
 STATES = {1: "no contact", 2: "sliding", 3: "to sticking", 4: "sticking", 5: "to sliding", 6: "no normal force"}
@@ -135,7 +135,7 @@ def _first(conditions: Array) -> int:
 
 
 def _from_then_on(conditions: Array) -> Array:
-    """Return a boolean array (T,): True for each sample from which on the condition is true at all samples."""
+    """Return a boolean array (T,): True for each sample at which, and after which, `conditions` (T,) is always True."""
     return np.logical_and.accumulate(conditions[::-1])[::-1]
 
 

@@ -85,9 +85,9 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     return found, time.perf_counter() - begin
 
 
-# --- 2.4.1, the rigid body ---
+# --- the rigid body (section 2.4.1 of the thesis) ---
 
-INERTIA = np.array([1.0, 2.0, 3.0])  # (2.52) [kg m^2]
+INERTIA = np.array([1.0, 2.0, 3.0])  # principal moments of inertia [kg m^2], the paper's equation (2.52)
 TURN = np.array([1.0, 0.0, 0.0, 0.0])
 SPIN = np.array([0.0, 3.0, 4.0])  # angular velocity in body axes [rad/s]
 TABLE_2_1 = {
@@ -101,7 +101,7 @@ TABLE_2_1 = {
 def rigid_body() -> Any:
     """Return the free rigid body in unit quaternions as a discrete system.
 
-    With the midpoint rule, the paper's equation (2.46) becomes (2.51).
+    With the midpoint rule, the paper's equation (2.46) becomes equation (2.51).
     """
 
     def lagrangian(q: Array, rate: Array) -> Any:
@@ -156,9 +156,9 @@ def rigid_body_experiment() -> Experiment:
     return Experiment(measured, TABLE_2_1, traces)
 
 
-# --- 2.4.2, the double spherical pendulum ---
+# --- the double spherical pendulum (section 2.4.2 of the thesis) ---
 
-MASSES, LENGTHS, GRAVITY = (2.0, 3.5), (4.0, 3.0), 9.81  # [kg], [m], [m/s^2]
+MASSES, LENGTHS, GRAVITY = (2.0, 3.5), (4.0, 3.0), 9.81  # masses [kg], lengths of the rods [m], gravity [m/s^2]
 PLACE = ((2.820, 0.025), (5.085, 0.105))  # x and y of both masses [m]
 SPEED = ((3.381, 2.506), (2.497, 10.495))  # x and y velocities of both masses [m/s]
 TABLE_2_2 = {
