@@ -1,11 +1,11 @@
-"""Balance controller: torques of the legs in stance move a floating base to its target (S4 chapter 4).
+"""Balance controller: torques of the legs in stance move a floating base to its target (Wendlandt, chapter 4).
 
 The controller has four stages:
 
     the dynamics of the base on its legs (Algorithms 4.1 to 4.3)
-    the acceleration of the base that reduces its pose error, and the wrench that produces it (4.4)
-    the distribution of this wrench among the feet (4.5)
-    joint torques by the transposed Jacobians of the legs (4.6)
+    the acceleration of the base that reduces its pose error, and the wrench that produces it (Algorithm 4.4)
+    the distribution of this wrench among the feet (Algorithm 4.5)
+    joint torques by the transposed Jacobians of the legs (Algorithm 4.6)
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def balance(
         space = (exact if dynamics == "exact" else big_base)(on_legs, now, known, on)
         turn = product(placed, q[base.q][3:])
         required = tracking(now.poses[base.o], turn, now.motion.twist[base.o], wanted(t), stiffness, damping)
-        wrench = space.P @ required.acceleration + space.z  # (4.3)
+        wrench = space.P @ required.acceleration + space.z  # equation (4.3)
         on_feet = divide(wrench, now.poses, touching)
         tau = (leg_torques(on_legs, now.motion, on_feet) - springs) * share + given * (1.0 - share)
         return Balance(required.error, space, required.acceleration, wrench, np.array(on_feet), tau)
@@ -158,10 +158,12 @@ def balance(
 
 
 def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) -> Array:
-    """Return the leg joint forces (nv,) [N m, N] that balance the ground's wrenches on the feet (S4 Algorithm 4.6).
+    """Return the leg joint forces (nv,) [N m, N] that balance the ground's wrenches on the feet.
+
+    This is Algorithm 4.6 of Wendlandt's thesis.
 
     `on_feet` has the wrench (6,) [N, N m] on each foot in its frame, and `motion` the kinematics of the mechanism. The
-    balance is static, because the inertia of the legs is already part of the workspace dynamics. The paper's recursion
+    balance is static, because the inertia of the legs is already part of the workspace dynamics. Wendlandt's recursion
     runs outward from the base; this recursion runs inward from the feet, so that legs may share joints.
     """
     m = stance.mechanism
@@ -192,9 +194,10 @@ def _controlled_velocities(stance: Stance, on: Sequence[Number]) -> Array:
 def _distribution(stance: Stance, friction: Any) -> Distribution:
     """Return a function that distributes a wrench (6,) on the base among the feet, as wrenches (6,) on the feet.
 
-    The arguments of this function are the wrench, the poses of all bodies, and 1 or 0 for each foot point in contact.
-    `stance` has base, legs and feet. If `friction` is a friction coefficient, the foot forces stay within friction
-    cones; if it is None, the foot wrenches have least norm.
+    Its arguments are the wrench [N, N m] about the base's origin in the base's frame, the poses of all bodies in the
+    world, and for each foot a list with 1 or 0 for each point: 1 if in stance. The wrenches on the feet are in the
+    feet's frames. `stance` has base, legs and feet. If `friction` is a friction coefficient, the foot forces stay
+    within friction cones; if it is None, the foot wrenches have least norm.
     """
     m, base = stance.mechanism, stance.base.o
     if friction is None:
@@ -229,8 +232,9 @@ def _distribution(stance: Stance, friction: Any) -> Distribution:
 
 
 def _checked_forces(given: Any, size: int) -> Array:
-    """Return the result of the controller `others` as an array (size,); raise a ShapeError if its shape is
-    different.
+    """Return the joint forces `given`, the result of the controller `others`, as an array (size,).
+
+    Raise a ShapeError if the result has a different shape.
     """
     if np.shape(given) != (size,):
         raise ShapeError(

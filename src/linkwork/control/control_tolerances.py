@@ -5,7 +5,7 @@ ADDED_FOR_LIFTED_FEET = (
     1e-9  # added to the diagonal, relative to its mean: with feet in the air, the matrix may be singular
 )
 PROXIMAL_WEIGHT = 1e-4  # weight of the proximal term, which makes every matrix positive definite
-SOLVED = 1e-9  # residual, relative to the wrench, at which Newton's method ends
+SOLVED = 1e-9  # residual wrench, relative to the wrench to distribute, at which Newton's method ends
 SUFFICIENT_DECREASE = 1e-4  # fraction of the predicted decrease that a shortened step must reach
 DECREASE_ROUND_OFF = 1e-13  # decrease, relative to the value, that counts as round-off
 

@@ -3,7 +3,7 @@
 Actuated joints are called driven here. Joints without a motor, such as the free joint of a spacecraft, are called idle;
 the forces of the driven joints accelerate them too. If the idle joints are eliminated from the equations of motion, the
 equations of the driven joints have the same form as before. For a free base these are the equations with the
-generalized Jacobian (Umetani and Yoshida 1989, S3 section 3).
+generalized Jacobian (Umetani and Yoshida 1989; SpaceDyn, section 3).
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ class Plant:
             raise LinkworkError(f"{mechanism.name} has no actuated joints; name at least one in actuated=[...]")
 
     def expanded(self, driven: Array, idle: Any = None) -> Array:
-        """Return an array (nv,) with `driven` at actuated velocities and `idle` (zeros by default) at all others."""
+        """Return an array (nv,) with the numbers `driven` (k,) at actuated velocities and `idle` (f,) at all others.
+
+        The default of `idle` is zeros.
+        """
         row: list[Any] = [0.0] * self.mechanism.nv
         others = [0.0] * len(self.idle) if idle is None else idle
         for d, x in zip([*self.driven, *self.idle], [*driven, *others], strict=True):
@@ -76,7 +79,7 @@ class Plant:
         return self.expanded(tau[self.driven])
 
     def reduced(self, q: Array, v: Array) -> ReducedDynamics:
-        """Return the equations of motion of the actuated joints, from which all other joints are eliminated."""
+        """Return the equations of motion of the actuated joints at q (nq,), v (nv,), without all other joints."""
         m, d, i = self.mechanism, self.driven, self.idle
         M, h = mass(m, q), _bias(m, q, v) - passive(m, q, v)
         if not i:
@@ -107,10 +110,10 @@ class ReducedDynamics(NamedTuple):
 class FrameMotion(NamedTuple):
     """Motion of a frame: its pose in the world, and its Jacobian J (r, k) for the k velocities of joints with a motor.
 
-    The number r of rows is 6, or 3 for the position alone. Velocities are in the world's axes about the frame's origin,
-    linear before angular. `rate` (r,) is the twist of the frame; `coasting` (r,) is the twist that would remain if the
-    joints with a motor stopped. For accelerations a (k,) of these joints, the acceleration of the frame is J a +
-    `drift` (r,).
+    The number r of rows is 6, or 3 for the linear motion alone. Velocities are in the world's axes about the frame's
+    origin, linear before angular. `rate` (r,) is the twist [m/s, rad/s] of the frame; `coasting` (r,) is the twist that
+    would remain if the joints with a motor stopped. For accelerations a (k,) of these joints, the acceleration of the
+    frame is J a + `drift` (r,).
     """
 
     pose: Transform
@@ -121,7 +124,7 @@ class FrameMotion(NamedTuple):
 
 
 def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduced: ReducedDynamics) -> FrameMotion:
-    """Return the pose, Jacobian, twist and acceleration bias of a frame, in terms of the driven joints.
+    """Return the pose, Jacobian, twist and acceleration bias of a frame at q (nq,), v (nv,), for the driven joints.
 
     `frame` is the name of the frame; `rows` is 3 for its position, 6 for its pose. `reduced` are the equations of
     motion of the driven joints. The Jacobian includes the motion of the idle joints that the driven joints cause.

@@ -36,7 +36,7 @@ Target = Callable[[Any], Wanted]
 
 
 def joint_target(plant: Plant, given: Any) -> Target:
-    """Return a joint target as a function of time, with coordinates (nq,), velocities (nv,) and accelerations (nv,).
+    """Return a joint target as a function of time t [s]: coordinates (nq,), velocities (nv,), accelerations (nv,).
 
     `given` is an array of fixed coordinates, a Reference of coordinates, or a function of t that returns all three.
     """
@@ -198,7 +198,8 @@ def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
 def pose_error(pose: Transform, place: Any) -> Array:
     """Return the error of a frame's pose in the world's axes: the target `place` minus the pose.
 
-    The error is (3,) [m] for a target position, (6,) [m, rad] for a target pose (4, 4).
+    The error is the position error (3,) [m] for a target position. For a target pose (4, 4) it is (6,) [m, rad]: the
+    position error, then the rotation vector.
     """
     place = np.asarray(place)
     if place.shape == POSITION:

@@ -23,7 +23,7 @@ class DriveController:
     command: Callable[[Any, Any, Any], Array]
 
     def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        """Return the joint forces (nv,) [N m, N] of all drives at time t in the state q, v."""
+        """Return the joint forces (nv,) [N m, N] of all drives at time t [s] in the state q (nq,), v (nv,)."""
         forces = controller(lambda t, q, v, u: drive_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 

@@ -28,10 +28,10 @@ SHORTENED = 12  # largest number of times that a step is halved
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
     """Return the ground's wrenches (6,) [N, N m] of least norm on the feet, in the feet's frames.
 
-    These are equations (4.28) and (4.29) of S4. The sum of these wrenches is `wrench` (6,) on the base, about the
-    base's origin in the base's frame. `feet` are the poses of the feet in the base's frame; `on` is 1 for feet in
-    contact, else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: equation (4.28)
-    omits the inverse in Ad^T; its matrix G maps wrenches from the feet to the base.
+    These are equations (4.28) and (4.29) of Wendlandt's thesis. The wrenches on the feet add up to `wrench` (6,)
+    [N, N m] on the base, about the base's origin in the base's frame. `feet` are the poses of the feet in the base's
+    frame; `on` is 1 for feet in stance, else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque.
+    Misprint: equation (4.28) omits the inverse in Ad^T; its matrix G maps wrenches from the feet to the base.
     """
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
     total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
@@ -58,15 +58,16 @@ class ConeForces(NamedTuple):
 def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, on: Sequence[Number]) -> ConeForces:
     """Return the contact forces of least norm that add up to the `wrench` (6,) [N, N m], within their friction cones.
 
-    The forces act at `points` (n, 3) [m]; points, forces and wrench are in the base's frame. The ground pushes along
-    the unit `normal` (3,); the tangential force is at most `friction` times the normal force. `on` is 1 for points in
-    contact, else 0. If no such forces add up to the wrench, their sum is as near to it as possible.
+    The forces act at `points` (n, 3) [m]; points, forces and wrench are in the base's frame, the wrench about its
+    origin. The ground pushes along the unit vector `normal` (3,); the tangential force is at most `friction` times the
+    normal force. `on` is 1 for points in stance, else 0. If no such forces add up to the wrench, their sum is as near
+    to it as possible.
 
     Let A f be the total wrench of the forces f. The dual problem has six unknowns y: the forces f are A^T y, projected
     onto the cones. A convex function of y has its minimum where A f = wrench. This function plus the proximal term
     PROXIMAL_WEIGHT |y - last|^2 / 2 is minimised OUTER times by Newton's method with a line search; `last` is the
     previous minimum. The proximal term ensures convergence if no forces reach the wrench. If no force is at the edge of
-    its cone, the forces are those of equation (4.29) of S4 for point feet.
+    its cone, the forces are those of Wendlandt's equation (4.29) for point feet.
     """
 
     def forces(y: Array) -> list[Array]:
@@ -119,7 +120,10 @@ def _added(forces: Sequence[Array], points: Array) -> Array:
 
 
 def projected(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the force in the friction cone about the unit `normal` (3,) that is nearest to the force x (3,) [N]."""
+    """Return the force (3,) [N] that is nearest to the force x (3,) [N] within a friction cone.
+
+    The cone has the unit vector `normal` (3,) as its axis and the coefficient of friction `friction`.
+    """
     press, along, size = _parts(x, normal)
     edge = (friction * size + press) / (1.0 + friction * friction)
     on_edge = (normal + along * (friction / size)) * edge
@@ -127,9 +131,9 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the symmetric derivative (3, 3) of `projected` with respect to x (3,).
+    """Return the derivative (3, 3) of `projected` with respect to the force x (3,) [N]; the matrix is symmetric.
 
-    `normal` and `friction` define the friction cone, as in `projected`.
+    `normal` (3,), the unit axis, and `friction`, the coefficient of friction, define the friction cone.
     """
     press, along, size = _parts(x, normal)
     unit = along / size
@@ -141,7 +145,7 @@ def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def _parts(x: Array, normal: Array) -> tuple[Number, Array, Number]:
-    """Return the normal component of a force x (3,), its tangential part (3,), and the norm of this part."""
+    """Return the component of a force x (3,) along `normal`, its tangential part (3,), and that part's norm [N]."""
     press = dot(x, normal)
     along = x - normal * press
     return press, along, np.sqrt(dot(along, along) + TINY)

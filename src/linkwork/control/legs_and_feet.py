@@ -23,7 +23,7 @@ FEW_POINTS = {1: "rotation about the foot", 2: "rotation about the line through 
 
 
 class LeggedState(NamedTuple):
-    """One state of a legged mechanism: q (nq,), v (nv,), the kinematics of its bodies, and their poses in the world."""
+    """One state of a legged mechanism: q (nq,), v (nv,), kinematics `motion`, and the world `poses` of its bodies."""
 
     q: Array
     v: Array
@@ -42,8 +42,8 @@ class Stance:
     """The floating base of a legged mechanism, its feet, and the legs between them.
 
     `base` is the free joint of the base. `feet` are the frames of the feet; a foot on the ground constrains `rows`
-    directions: 6, or 3 for a point foot. `legs` are the joints from each foot inward to the base. `carried` are all
-    joints outboard of the base, inboard joints first.
+    components of its twist: 6, or 3 (linear) for a point foot. `legs` has, for each foot, the joints from the foot
+    inward to the base. `carried` are all joints outboard of the base, inboard joints first.
     """
 
     mechanism: Mechanism
@@ -59,7 +59,7 @@ class Stance:
         return [d for j in self.carried for d in range(j.v.start, j.v.stop)]
 
     def points(self) -> list[list[Array]]:
-        """Return the contact points (3,) [m] of each foot, in the foot's frame; its origin if it has no contacts."""
+        """Return, for each foot, its contact points (3,) [m] in its frame; the frame's origin if it has no contacts."""
         found = []
         for foot in self.feet:
             own = [c.at.pose.p for c in self.mechanism.contacts if c.at.body == foot.body]
@@ -121,7 +121,8 @@ def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) 
 def _refuse_weak(name: str, leg: Sequence[Joint], rows: int) -> None:
     """Raise a LinkworkError if a leg has too few velocities to move the base while its foot is on the ground.
 
-    A foot in stance constrains `rows` directions; the leg needs at least as many velocities.
+    `leg` are the joints of the leg and `name` is the name of its foot. A foot in stance constrains `rows` components of
+    its twist (6 or 3); the leg needs at least as many velocities.
     """
     freedoms = sum(j.kind.nv for j in leg)
     if freedoms >= rows:

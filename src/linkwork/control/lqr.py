@@ -93,7 +93,7 @@ def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
     """Return the matrices A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u of a plant.
 
     The plant is linearised at the equilibrium q0 (nq,) under the joint forces tau0 (nv,). x (2 nv,) are the deviations
-    of position and velocity from the equilibrium, u (k,) those of the forces of the k actuated velocities.
+    of position and velocity from the equilibrium, u (k,) the deviations of the k actuated joint forces from tau0.
     """
     m, rest = plant.mechanism, np.zeros(plant.mechanism.nv)
     springs = plants.passive(m, q0, rest)
@@ -108,7 +108,8 @@ def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
 def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
     """Return the derivatives (size, size) of function(x) with respect to x (size,) at x = 0, by central differences.
 
-    `h` is the step of the differences. The function returns forces of springs and dampers, which are nearly linear.
+    `h` [rad, m, rad/s or m/s] is the step of the differences. The function returns the joint forces (size,) of springs
+    and dampers, which are nearly linear.
     """
     return np.array([(function(h * e) - function(-h * e)) / (2.0 * h) for e in np.eye(size)]).T
 
@@ -169,8 +170,8 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
     """Raise a LinkworkError unless the motors can influence every mode of x' = A x + B u that does not decay.
 
-    This is the Popov-Belevitch-Hautus test. A and B are the matrices of `linearised`; the message names a joint of
-    `plant`.
+    This is the Popov-Belevitch-Hautus test. A and B are the matrices of `linearised`. For a mode that no motor
+    influences, the message names the joint of `plant` with the largest component in it.
     """
     values, left = np.linalg.eig(A.T)
     scale = max(1.0, np.abs(values).max())

@@ -73,7 +73,7 @@ class Reference:
         self._search = _search_table(self.times)
 
     def _end_rates(self, given: Any) -> Array:
-        """Return the rates at both ends as an array (2, ...); raise an error if they are not valid."""
+        """Return the rates at first and last time as an array (2, ...); raise an error if `given` is not valid."""
         rates, wanted = _checked("end_rates", given), (2, *self.shape)
         if rates.any() and self.kind != "cubic":
             raise LinkworkError(f"end_rates are only for kind 'cubic'; this reference has kind {self.kind!r}")
@@ -132,7 +132,7 @@ class Reference:
         return self._derivative(t, 2)
 
     def _derivative(self, t: Any, order: int) -> Any:
-        """Return the time derivative of the given order, at the time or times t [s]."""
+        """Return the derivative of order `order` of the reference at the time or times t [s]; order 0 is its value."""
         if np.ndim(t) > 0:
             return np.array([self._derivative(one, order) for one in t])
         row = lookup(self._pieces, self._piece(t))
@@ -225,8 +225,8 @@ def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Ar
 def _knot_rates(h: Array, slope: Array, end_rates: Array) -> Array:
     """Return the derivatives m (n, ...) of a cubic spline at its knots, for which the second derivative is continuous.
 
-    `h` [s] are the intervals between the times, `slope` the mean rates within them, and `end_rates` the rates at both
-    ends. The derivatives m solve the tridiagonal system
+    `h` (n - 1, ...) [s] are the intervals between the times, `slope` (n - 1, ...) the mean rates within them, and
+    `end_rates` (2, ...) the rates at both ends. The derivatives m solve the tridiagonal system
 
         m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3 (slope[k-1] / h[k-1] + slope[k] / h[k])
     """

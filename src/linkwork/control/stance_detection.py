@@ -1,6 +1,7 @@
 """Detection of the foot points in stance (on the ground), by one of four methods.
 
-The methods are: all points, closed contacts, points below a height, or a user's function.
+In stance are: all points, points whose contact penetrates a surface, points below a height, or all points of the feet
+that a user's function selects.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ StanceDetector = Callable[
 def stance_detector(stance: Stance, given: Any) -> StanceDetector:
     """Return a function of (t, state) that detects which foot points are in stance (on the ground).
 
-    The function takes a `LeggedState` and returns 1 or 0 for each point of each foot. `stance` has the feet. `given` is
-    the argument `standing` of `balance`: "contacts", a height [m], a function of (t, q, v), or None for all.
+    The function takes the time t [s] and a `LeggedState`, and returns for each foot a list with 1 or 0 for each point.
+    `stance` has the feet. `given` is the argument `standing` of `balance`: "contacts", a height [m] in the world, a
+    function of (t, q, v), or None for all points.
     """
     points = stance.points()
     if given is None:
@@ -66,7 +68,10 @@ def in_stance(points: Sequence[Number]) -> Number:
 
 
 def _by_contacts(stance: Stance, given: str) -> StanceDetector:
-    """Return a detector for which the foot points with closed contacts are in stance."""
+    """Return a detector for which the foot points whose contact penetrates a surface are in stance.
+
+    Raise a LinkworkError if a foot of `stance` has no contacts, or `given` is not "contacts".
+    """
     m = stance.mechanism
     if given != CONTACTS:
         raise LinkworkError(
@@ -91,7 +96,10 @@ def _by_contacts(stance: Stance, given: str) -> StanceDetector:
 
 
 def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> StanceDetector:
-    """Return a detector that calls a function of the user, which returns one truth value per foot."""
+    """Return a detector that calls the user's function `given` of (t, q, v), which returns one truth value per foot.
+
+    The value of a foot holds for all its points; `sizes` has the number of points of each foot.
+    """
 
     def by_function(t: Any, now: LeggedState) -> list[list[Number]]:
         found = list(given(t, now.q, now.v))
@@ -103,5 +111,5 @@ def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> StanceDetec
 
 
 def _is_true(value: Any) -> Any:
-    """Return a truth value of the user as a condition; a number counts as true above 0.5."""
+    """Return a truth value `value` of the user's function as a condition; a number above 0.5 counts as true."""
     return value if hasattr(value, "select") or isinstance(value, (bool, np.bool_)) else value > 0.5

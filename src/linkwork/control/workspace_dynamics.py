@@ -1,8 +1,8 @@
-"""Workspace dynamics: the acceleration of a base on legs in stance under a wrench, F = P dV/dt + z (S4 section 4.2.3).
+"""Workspace dynamics: the acceleration of a base on legs in stance under a wrench, F = P dV/dt + z.
 
-F is a wrench on the base, about the base's origin in the base's frame, that replaces the joint forces of the legs in
-stance; the forces of these joints are therefore zero here. All other joints have the known forces `tau` (nv,) [N m, N].
-`on` is 1 for feet in stance, else 0.
+These are the dynamics of Wendlandt's section 4.2.3. F is a wrench on the base, about the base's origin in the base's
+frame, that replaces the joint forces of the legs in stance; the forces of these joints are therefore zero here. All
+other joints have the known forces `tau` (nv,) [N m, N]. `on` is 1 for feet in stance, else 0.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Workspace(NamedTuple):
 
 
 def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Return the workspace dynamics of the base, where the ground is a body with BIG times the base's inertia.
+    """Return the workspace dynamics of the base, for a ground with BIG times the base's inertia at each foot.
 
-    This is Algorithm 4.3 of S4, which propagates articulated inertias from the feet to the base. The ground is attached
-    to every foot in stance. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which
-    Algorithm 3.3 adds. `now` is the state of the mechanism, and `tau` (nv,) are joint forces; `on` is 1 for feet in
-    stance, else 0.
+    This is Wendlandt's Algorithm 4.3, which propagates articulated inertias from the feet to the base. Such a ground is
+    attached to every foot in stance. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body,
+    which Algorithm 3.3 adds. `now` is the state of the mechanism, and `tau` (nv,) [N m, N] are joint forces; `on` is 1
+    for feet in stance, else 0.
     """
     m, motion = stance.mechanism, now.motion
     P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]
@@ -60,16 +60,17 @@ def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number])
         S, X, a = motion.S[j.o], motion.X[j.o], motion.bias[j.o]
         U = P[j.o] @ S
         G = Force.of(ldlt(S.pair(U) + np.diag(j.armature)).solve(U.array.T).T)
-        through = P[j.o].less(U, G)  # L^T P L of the paper, with armature
+        through = P[j.o].less(U, G)  # L^T P L of Wendlandt's algorithm, with armature
         P[j.i] = P[j.i] + X.up(through)
         z[j.i] = z[j.i] + X.up(through @ a + z[j.o] + G @ (tau[j.v] - S.pair(z[j.o])))
     return Workspace(P[stance.base.o].matrix, z[stance.base.o].array)
 
 
 def _ground(base: RigidInertia, rows: int) -> RigidInertia:
-    """Return the inertia of the ground at a foot: a large mass, and large moments of inertia for a foot with a sole.
+    """Return the inertia of the ground at a foot, in the foot's frame: BIG times the base's mass and inertia.
 
-    `base` is the inertia of the robot's base; `rows` is 6 for a foot with a sole, 3 for a point foot.
+    `base` is the inertia of the robot's base. `rows` is 6 for a foot with a sole, 3 for a point foot, whose ground has
+    no moments of inertia.
     """
     mass = base.mass * BIG
     turning = np.zeros((3, 3)) if rows == POINT else base.rotational * BIG
@@ -93,7 +94,7 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
 
         P = M_bb - C^T K^-1 C        z = h_b - C^T K^-1 [h_j - tau_j; dJ/dt v]
 
-    `tau` (nv,) are joint forces; `on` is 1 for feet in stance, else 0.
+    `tau` (nv,) [N m, N] are joint forces; `on` is 1 for feet in stance, else 0.
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse_dynamics.bias(m, now.q, now.v)
@@ -117,10 +118,10 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
 
 
 def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tuple[Array, Array]:
-    """Return the Jacobian J of the twists of all feet in their frames, and the vector dJ/dt v.
+    """Return the Jacobian J of the twists of all feet in their frames, and the vector dJ/dt v, one entry for each row.
 
-    J has `stance.rows` (6, or 3 for point feet) rows per foot and nv columns. The rows of a foot in the air are zero:
-    `on` is 1 for feet in contact, else 0. `motion` has the kinematics of the mechanism.
+    J has nv columns and `stance.rows` rows per foot: 6, or the 3 linear ones for point feet. The rows of a foot in the
+    air are zero: `on` is 1 for feet in stance, else 0. `motion` has the kinematics of the mechanism.
     """
     m, blocks, drifts = stance.mechanism, [], []
     coasting = accelerations(m, motion, np.zeros(m.nv))

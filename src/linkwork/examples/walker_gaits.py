@@ -1,8 +1,8 @@
 """Gaits of the walker: angles of its five motors as functions of time, and schedules of its clutches.
 
 While the legs of one frame are in stance and move backward, the legs of the other frame swing forward; then they change
-roles. The walker turns by yaw: each frame rotates while its legs are in the air. The two frames, bottom and top,
-are bodies of the walker.
+roles. The walker turns by yaw: each frame rotates while its legs are in the air. The two frames, bottom and top, are
+bodies of the walker.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Nu
     """Return the angles [rad] of the femurs and of the tibiae for feet `back` [m] behind their neutral position.
 
     `stride` [m] is the length of a footstep. The height of the walker's body frame above the ground is constant. The
-    femurs are as far above the horizontal in the middle of a stride as below it at the ends. The distance between
-    front and back feet is therefore constant. In swing, the femurs rise by the angle `lifted` [rad].
+    femurs are as far above the horizontal in the middle of a stride as below it at the ends. The distance between front
+    and back feet is therefore constant. In swing, the femurs rise by the angle `lifted` [rad].
     """
     dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
@@ -105,8 +105,8 @@ def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number
 def controller(m: Mechanism) -> Callable[..., Array]:
     """Return the walking controller, a function of t, q, v and the gains `stride`, `lift`, `turn` and `when`.
 
-    The walker walks with footsteps of the length `stride` [m] and femur lift `lift` [rad]. From the time `when` [s]
-    on, it turns by `turn` [rad]. The gains may differ between the members of a batch.
+    The walker walks with footsteps of the length `stride` [m] and femur lift `lift` [rad]. From the time `when` [s] on,
+    it turns by `turn` [rad]. The gains may differ between the members of a batch.
     """
 
     def walk(t: Number, q: Array, v: Array, stride: Number, lift: Number, turn: Number, when: Number) -> Array:
@@ -240,9 +240,9 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
 def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean: float = 0.4) -> Walk:
     """Return a walk over rough ground and up a step, for which the walker leans back.
 
-    The walker leans back from before the step until after the step. `step` [m] is the height of the step; the
-    heights of the rough ground are between -`height` and `height` [m]. `lean` is the argument `part` of `leaning`; with
-    0, the walker does not lean. `duration` [s] is the simulated time.
+    The walker leans back from before the step until after the step. `step` [m] is the height of the step; the heights
+    of the rough ground are between -`height` and `height` [m]. `lean` is the argument `part` of `leaning`; with 0, the
+    walker does not lean. `duration` [s] is the simulated time.
     """
     m = build(rough_ground(height, step), (AHEAD, 0.0, 0.0))
     switches = [*leaning(m, 2, lean), *leaning(m, 9, lean, forward=True)] if lean else []

@@ -22,7 +22,7 @@ class Composed(Integrator):
         self.count = len(composition(order).parts)
 
     def step(self, now: State, h: Number) -> Step:
-        """Return the result of a step h [s]: new state, multipliers, iteration count and convergence.
+        """Return the result of a step h [s] from the state `now`: new state, multipliers, iteration count, convergence.
 
         The multipliers are means over the substeps, weighted by their lengths; the iteration count is the largest of
         all substeps.
@@ -42,7 +42,7 @@ class Composed(Integrator):
     def derivative(self, now: State, h: Number) -> Array:
         """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
 
-        The result is the product of the derivatives of the substeps.
+        The step begins in the state `now`. The result is the product of the derivatives of the substeps.
         """
 
         def one(k: Number, *before: Value) -> Leaves:
@@ -55,7 +55,8 @@ class Composed(Integrator):
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
         """Return the integrator, state and step size of the first substep without solution, for the failure diagnosis.
 
-        If all substeps are solved, the result belongs to the last substep.
+        The composed step is h [s] from the state `now`. If all substeps are solved, the result belongs to the last
+        substep.
         """
         *parts, last = substeps(self.order, h)
         for part in parts:

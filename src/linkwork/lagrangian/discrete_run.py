@@ -67,10 +67,11 @@ class DiscreteRun:
 
     @cached_property
     def symplectic_defect(self) -> Array:
-        """Return the largest change (...,) of the symplectic form in a step; round-off if the method conserves it.
+        """Return the largest change (...,) of the symplectic form in a step, for each batch member.
 
-        The method compares areas in the phase space (x, p) before and after a step, for up to 1000 steps. Each area is
-        spanned by two of a set of orthonormal changes of the state that satisfy the constraints.
+        The change is round-off if the integrator conserves the form. Areas in the phase space (x, p) before and after a
+        step are compared, for up to 1000 steps of the run. Each area is spanned by two of a set of orthonormal changes
+        of the state that satisfy the constraints.
         """
         good = np.isfinite(self.energy)
         samples = np.unique(np.linspace(0, self.energy.shape[-1] - 2, MOST_STEPS_CHECKED).astype(int))
@@ -117,8 +118,8 @@ def _change_of_form(A: Array, rows: Array, dp: Array) -> float:
 def failure(integrator: Integrator, start: State, length: float) -> NotConverged:
     """Return the error that explains why a step of size `length` [s] from the state `start` has no solution.
 
-    The function tries smaller steps and reports a step size [s] that converges, if it finds one. The state consists of
-    floats. `integrator` is the integrator of the failed step.
+    The function tries smaller steps and reports a step size [s] that converges, if it finds one. `start` is the state
+    before the failed step, and consists of floats; `integrator` is the integrator of this step.
     """
     implicit, now, h = integrator.failing(start, length)
     history: list[float] = []

@@ -220,10 +220,10 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(samples: Array) -> list[Array]:
-            """Return the derivatives of the steps that begin at the samples with the indices `samples`.
+            """Return three arrays for steps that begin at the samples with the indices `samples`.
 
-            Two further results are the constraint matrices and the maps to momenta at these samples, by
-            `LagrangianSystem.tangents`.
+            They are the derivatives (..., 2n, 2n) of the steps, and, by `LagrangianSystem.tangents`, the constraint
+            matrices and the maps to changes of momenta at these samples.
             """
             at = {name: np.take(one, samples, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
@@ -328,7 +328,8 @@ class Discrete:
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
         """Return the values of the gains in order, the batch shape, and the programs compiled for these shapes.
 
-        The batch shape is that of the coordinates x (..., n). `gains` are the values by name.
+        The order is that of the names `Functions.gains`. The batch shape is that of the coordinates x (..., n). `gains`
+        are the values by name.
         """
         given, wanted = dict(gains or {}), self._functions.gains
         for name in given:
@@ -348,10 +349,11 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Return the derivatives (..., 2n, 2n) of (x, p) in steps of size h [s] from the states `now`.
+        """Return three arrays for steps of size h [s] from the states `now`: first the derivatives of the steps.
 
-        Two further results are the matrices of `LagrangianSystem.tangents` at these states. `values` are the values of
-        the gains in order, and `batch` is the batch shape.
+        These derivatives (..., 2n, 2n) are those of (x, p) after a step with respect to (x, p) before it. The other two
+        arrays are the matrices of `LagrangianSystem.tangents` at the states. `values` are the values of the gains in
+        order, and `batch` is the batch shape.
         """
         if not programs.form.linear_momentum:
             raise LinkworkError(
@@ -361,8 +363,9 @@ class Discrete:
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]
 
     def _outcomes(self, programs: Programs, final: State, going: Array, h: float, values: Sequence[Array]) -> Array:
-        """Return the outcomes (*batch,) of a run; `going` (*batch,) is 1 for members whose steps were all solved, else
-        0.
+        """Return the outcomes (*batch,) of a run with steps h [s], which ended in the state `final`.
+
+        `going` (*batch,) is 1 for members whose steps were all solved, else 0. `values` are the gains in order.
         """
         found = np.empty(going.shape, dtype=object)
         explained = 0
@@ -377,7 +380,10 @@ class Discrete:
     def _failure(
         self, programs: Programs, now: State, member: tuple[int, ...], h: float, values: Sequence[Array]
     ) -> NotConverged:
-        """Return the error that explains why the next step of the batch member at index `member` has no solution."""
+        """Return the error that explains why a step h [s] of a batch member from its state in `now` has no solution.
+
+        `member` is the index of the batch member, and `values` are the values of the gains in order.
+        """
         alone = State(*(np.asarray(a)[member] for a in now))
         cores = [len(shape) for _, shape in programs.gains]
         own = [a[member] if a.ndim > core else a for a, core in zip(values, cores, strict=True)]
@@ -392,14 +398,14 @@ def _least_norm_solution(rows: Array, right: Array) -> Array:
 
 
 def _float_state(now: State) -> State:
-    """Return a state whose entries are arrays of floats."""
+    """Return the state `now` with all entries converted to arrays of floats."""
     return State(*(np.asarray(a, dtype=float) for a in now))
 
 
 def _sample_count(duration: float, dt: float, every: int) -> int:
     """Return the number of samples of a run after the initial one, with `every` steps between samples.
 
-    Raise a LinkworkError if `duration` is not a whole number of such intervals.
+    Raise a LinkworkError if `duration` [s] is not an integer multiple of `every` steps `dt` [s].
     """
     if not (isinstance(every, (int, np.integer)) and every >= 1):
         raise LinkworkError(f"every must be an integer of at least 1; got {every!r}")
@@ -414,10 +420,10 @@ def _sample_count(duration: float, dt: float, every: int) -> int:
 
 
 class Start(NamedTuple):
-    """Quantities by which a run checks its initial state; m is the number of constraints, l of nonholonomic rows.
+    """Quantities by which a run checks its initial state, for m constraints g(x) = 0 and l nonholonomic rows.
 
-    `g` (m,) are the constraint values, `G` (m + l, n) the constraint rows, `mass` (n, n) is the mass matrix, and `pace`
-    [s] the value of the clock.
+    `g` (m,) are the constraint values, `G` (m + l, n) the constraint rows: the derivatives of g, then the nonholonomic
+    rows. `mass` (n, n) is the mass matrix, and `pace` [s] the value of the clock.
     """
 
     g: Array

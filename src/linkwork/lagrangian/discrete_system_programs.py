@@ -29,7 +29,7 @@ Gains = tuple[tuple[str, Shape], ...]  # names of the gains, with their shapes f
 
 
 class Programs:
-    """The functions of a discrete system that are compiled; their arguments are the values of one batch member.
+    """The functions of a discrete system that are compiled; arguments and results are those of one batch member.
 
     The system has `size` coordinates. Gains are further named arguments of the user's functions; `gains` has their
     names and shapes. `method` and `order` select the integrator.
@@ -47,7 +47,7 @@ class Programs:
         self.kernel = cache(self._kernel)
 
     def integrator(self, values: Sequence[Value]) -> Integrator:
-        """Return the integrator of a discrete system with the given values of its gains."""
+        """Return the integrator that `method` and `order` select, with the values `values` of the gains."""
         plain = self._second_order_integrator(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
@@ -95,8 +95,9 @@ class Programs:
     def derivative(self, *numbers: Value) -> Leaves:
         """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, and two matrices.
 
-        The two matrices, of `LagrangianSystem.tangents`, define the changes of the state before the step that satisfy
-        the constraints. `numbers` are the entries of the `State` before the step, the step size h [s] and the gains.
+        The two matrices are those of `LagrangianSystem.tangents` in the state before the step: the constraint matrix
+        for changes of this state, and their map to changes of the momenta. `numbers` are the entries of the `State`
+        before the step, the step size h [s] and the gains.
         """
         now, (h, *values) = _split(numbers)
         integrator = self.integrator(values)
@@ -145,14 +146,21 @@ class Programs:
         return done, going, *last, *series
 
     def _sample(self, integrator: Integrator, now: State, multipliers: Array, iterations: Number) -> Leaves:
-        """Return one sample of a motion: the recorded values in the order of SERIES."""
+        """Return one sample of a motion at the state `now`: the recorded values in the order of SERIES.
+
+        `multipliers` (m + l,) are those of the step before, `iterations` is the largest number of Newton iterations in
+        a step since the previous sample.
+        """
         energy, momenta = integrator.system.energy(now.x, now.xdot), integrator.system.momenta(now.x, now.p)
         return now.t, now.x, now.xdot, now.p, multipliers, energy, momenta, iterations
 
     # --- kernels ---
 
     def _kernel(self, what: str, every: int = 1) -> Kernel:
-        """Return the compiled kernel of the program `what`, such as "step"; `every` is the argument of `run`."""
+        """Return the compiled kernel of the program `what`, such as "step".
+
+        `every` is the number of steps per sample of the program "run".
+        """
         n, form = self.size, self.form
         state: list[Shape] = [(), (n,), (n,), (n,), ()]
         sample: list[Shape] = [(), (n,), (n,), (n,), (form.constraints,), (), (form.symmetries,), ()]

@@ -1,9 +1,10 @@
-"""Energy-momentum integrator with discrete gradients (Gonzalez 1996), for a constant mass matrix (S4, 2.4.2).
+"""Energy-momentum integrator with discrete gradients (Gonzalez 1996), for a constant mass matrix.
 
-The displacement of a step follows from the mean of the momenta at both ends. Forces are discrete gradients of the
-potential along the step, so that the work in a step equals the loss of potential energy exactly, at any step size.
-Constraint forces act along discrete gradients of the constraint functions; they do no work between two points that
-satisfy the constraints. The discrete gradient of a quadratic function is its derivative at the midpoint.
+The method is that of Wendlandt's section 2.4.2. The displacement of a step follows from the mean of the momenta at both
+ends. Forces are discrete gradients of the potential along the step, so that the work in a step equals the loss of
+potential energy exactly, at any step size. Constraint forces act along discrete gradients of the constraint functions;
+they do no work between two points that satisfy the constraints. The discrete gradient of a quadratic function is its
+derivative at the midpoint.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class EnergyMomentum(ImplicitIntegrator):
     def defect(self, now: State, h: Number, d: Array) -> Array:
         """Return the change of momentum (n,) in a step with mean velocity d (n,), minus the impulse of the forces.
 
-        The momentum is p before the step and 2 M d - p after it. Constraint impulses must balance the result.
+        The step h [s] begins in the state `now`. The momentum is p before the step and 2 M d - p after it. Constraint
+        impulses must balance the result.
         """
         system, middle = self.system, now.x + (0.5 * h) * d
         force = -1.0 * _discrete_gradient(self._potential, now.x, h * d, self.quadratic_potential)
@@ -75,7 +77,7 @@ class EnergyMomentum(ImplicitIntegrator):
 
 
 def _discrete_gradient(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
-    """Return the discrete gradient (n,) of a function: its product with `step` (n,) is the change of the function.
+    """Return the discrete gradient (n,) of a function: its product with `step` (n,) is the change from x to x + step.
 
     The discrete gradient is the mean of the derivative from x to x + step by Gauss quadrature. If this quadrature is
     not exact, the mean is corrected in the direction of the step; Gonzalez corrects the derivative at the midpoint

@@ -1,7 +1,8 @@
 """A mechanical system defined by a Lagrangian, constraints and forces; derivatives give momenta and mass matrix.
 
 All functions take one state, of floats or traced numbers. Coordinates x (n,) are arbitrary. With a chart, the
-Lagrangian and the forces are functions of the point chart(x), and x are generalized coordinates (S4, 2.3.2).
+Lagrangian and the forces are functions of the point chart(x), and x are generalized coordinates (Wendlandt, section
+2.3.2).
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class LagrangianSystem:
         return self.pulled_back(x, self.momentum(self.chart(x), rate))
 
     def mass(self, x: Array, xdot: Array) -> Array:
-        """Return the mass matrix d^2L/dxdot^2 (n, n) in the coordinates x."""
+        """Return the mass matrix d^2L/dxdot^2 (n, n) in the coordinates x (n,), at velocities xdot (n,)."""
         return jacobian(self.coordinate_momentum, 1)(x, xdot)
 
     def violation(self, x: Array) -> Array:
@@ -109,7 +110,7 @@ class LagrangianSystem:
     def momenta(self, x: Array, p: Array) -> Array:
         """Return the momenta (k,) of the k symmetries: components of p (n,) along the directions of symmetry.
 
-        This is equation (2.22) of S4.
+        This is Wendlandt's equation (2.22).
         """
         return np.zeros(0) if self.symmetries is None else self.symmetries(x) @ p
 

@@ -2,7 +2,7 @@
 
 # --- initial state ---
 CONSISTENT = 1e-9  # largest constraint error of an initial state, relative to the coordinates or velocities
-CLOSED, CLOSING_ITERATIONS = 1e-14, 50  # of `consistent`: final constraint error, largest number of iterations
+CLOSED, CLOSING_ITERATIONS = 1e-14, 50  # of `Discrete.consistent`: final constraint error, most iterations
 
 # --- ranks: singular values, relative to the largest ---
 DEPENDENT_ROWS = 1e-9  # constraint rows with a smaller singular value are dependent

@@ -1,7 +1,7 @@
-"""One step of a discrete system from (x, p) to (x, p): the equations for the mean velocity of the step, and their
-solution.
+"""One step of a discrete system, which maps (x, p) before to (x, p) after it: its equations and their solution.
 
-The unknown is the mean velocity of the step and not its end point: this avoids cancellation for small steps.
+The unknown of the equations is the mean velocity of the step and not its end point: this avoids cancellation for small
+steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest
 class State(NamedTuple):
     """State of a discrete system: time t [s], coordinates x (n,), momenta p (n,), velocities xdot (n,).
 
-    `energy` [J] is the initial energy of the motion; steps with a clock use it.
+    `energy` [J] is the energy p . xdot - L at the start of the motion; steps with a clock use it.
     """
 
     t: Number
@@ -35,8 +35,8 @@ class State(NamedTuple):
 class Step(NamedTuple):
     """The result of a step: new state, multipliers (m + l,), number of Newton iterations, and whether they converged.
 
-    The constraint forces are G^T multipliers. G (m + l, n) are the constraint rows: the derivatives of m constraints
-    and l nonholonomic rows.
+    The constraint forces (n,) are G^T multipliers. G (m + l, n) are the constraint rows: the derivatives of m
+    constraints and l nonholonomic rows.
     """
 
     state: State
@@ -75,7 +75,7 @@ class Integrator(ABC):
 class ImplicitIntegrator(Integrator):
     """Base class of integrators that solve equations for the mean velocity d of a step and its constraint impulses.
 
-    There are m constraints g and l nonholonomic rows a. The equations for a step h from x are
+    There are m constraints g(x) = 0 and l nonholonomic rows a(x). The equations for a step h [s] from x are
 
         defect(d) = impulse_rows(d)^T impulses,    g(x + h d) = 0,    a(x + h d / 2) d = 0
 
@@ -85,7 +85,7 @@ class ImplicitIntegrator(Integrator):
 
     @abstractmethod
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Return the momentum residual (n,) of a step with mean velocity d (n,).
+        """Return the momentum residual (n,) of a step h [s] from the state `now` with mean velocity d (n,).
 
         Constraint impulses must balance this residual.
         """
@@ -123,8 +123,9 @@ class ImplicitIntegrator(Integrator):
     def residual(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
         """Return the residuals of the step equations: those of the momenta (n,), and those of the constraints (m + l,).
 
-        d (n,) is the mean velocity of the step. The residuals of the constraints are the values of the m constraints at
-        the end of the step divided by h, then the slip velocities of the l nonholonomic rows.
+        d (n,) is the mean velocity of a step h [s] from the state `now`, and `impulses` (m + l,) are its constraint
+        impulses. The residuals of the constraints are the values of the m constraints at the end of the step divided by
+        h, then the slip velocities of the l nonholonomic rows.
         """
         momenta = self.defect(now, h, d) - self.impulse_rows(now, h, d).T @ impulses
         return momenta, np.concatenate([self.system.violation(now.x + h * d) / h, self._slip(now, h, d)])
@@ -138,8 +139,8 @@ class ImplicitIntegrator(Integrator):
     def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
         """Return the Newton corrections of the mean velocity d (n,) and of the constraint impulses (m + l,) of a step.
 
-        d and `impulses` are the present iterates, for m constraints and l nonholonomic rows. The matrix is given by
-        equation (2.43) of S4.
+        d and `impulses` are the present iterates, for m constraints and l nonholonomic rows. The matrix of the linear
+        system is given by Wendlandt's equation (2.43).
         """
         momenta, positions = self.residual(now, h, d, impulses)
         K = jacobian(lambda d: self.residual(now, h, d, impulses)[0])(d)

@@ -6,9 +6,9 @@ with dt/ds = c(x) for a clock c > 0 and the initial energy E, the Lagrangian
 
     L'(x, x') = c(x) (L(x, x' / c(x)) + E)
 
-has the same trajectories as L at that energy and the same momenta. The integrator makes equal steps in the clock's time
-s. The physical duration of a step is the derivative of its action with respect to E: the quadrature of c along the
-step.
+where x' is dx/ds, has the same trajectories as L at that energy and the same momenta. The integrator makes equal steps
+in the clock's time s. The physical duration of a step is the derivative of its action with respect to E: the quadrature
+of c along the step.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from linkwork.spatial.scalar import Array, Number
 class Clocked(Integrator):
     """Integrator with a position-dependent step size, for a system with a clock function and without forces.
 
-    `rule` is the quadrature of the action. A step of length h in the clock's time s takes h times the mean value of the
-    clock in physical time [s].
+    `rule` is the quadrature of the action. A step of length h in the clock's time s has a physical duration [s] of h
+    times the mean value of the clock.
     """
 
     system: LagrangianSystem
@@ -40,8 +40,9 @@ class Clocked(Integrator):
         return found._replace(state=found.state._replace(t=now.t + self._duration(now.x, y, h), xdot=xdot))
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, at fixed initial
-        energy.
+        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it.
+
+        The step begins in the state `now` and has the length h in the clock's time. The initial energy is fixed.
         """
         return self._transformed(now).derivative(self._in_clock_time(now), h)
 

@@ -35,8 +35,8 @@ class Form(NamedTuple):
 class ConstantMass(NamedTuple):
     """Properties of a system with a constant mass matrix: whether its potential and its constraints are quadratic in x.
 
-    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (equation (2.29) of S4), with the potential V and the
-    mass matrix M.
+    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (Wendlandt, equation (2.29)), with the potential V and
+    the mass matrix M.
     """
 
     quadratic_potential: bool
@@ -83,7 +83,7 @@ class Functions:
         return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """Return whether potential and constraints are quadratic; None if the mass matrix is not constant.
+        """Return whether potential and constraints, each, are quadratic; None if the mass matrix is not constant.
 
         The system has `size` coordinates; `gains` are the shapes of the gains by name.
         """
@@ -132,7 +132,11 @@ class Functions:
         )
 
     def _called(self, values: Values, name: str, *state: Array, t: Number = None) -> Value:
-        """Return the checked result of the user function `name` for the `state`, with its gains from `values`."""
+        """Return the checked result of the user function `name` at time t [s], with its gains from `values`.
+
+        `state` has its first arguments: the coordinates x (n,), then, if the function takes them, the velocities xdot
+        (n,).
+        """
         names = self.more[name]
         extra = [t if one == "t" else values[one] for one in names]
         function = getattr(self, name)

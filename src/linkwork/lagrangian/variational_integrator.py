@@ -1,8 +1,9 @@
-"""Variational integrators (S4, chapter 2), whose steps conserve momenta and the symplectic form.
+"""Variational integrators (Wendlandt, chapter 2), whose steps conserve momenta and the symplectic form.
 
 The action of a step is a quadrature of the Lagrangian along the straight line between two points. The derivatives of
 the action with respect to the points are the momenta at both ends (discrete Legendre transform). A step therefore maps
-(x, p) to (x, p), and its points satisfy the discrete Euler-Lagrange equations (S4, 2.26 to 2.28; with forces 5.4).
+(x, p) to (x, p), and its points satisfy the discrete Euler-Lagrange equations (Wendlandt, equations (2.26) to (2.28);
+with forces, equation (5.4)).
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class Quadrature(NamedTuple):
     places: tuple[float, ...]
 
 
-MIDPOINT = Quadrature((1.0,), (0.5,))  # S4, 2.23
-FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: the points of SHAKE; without constraints, those of Verlet
-ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37); without constraints, velocity Verlet
+MIDPOINT = Quadrature((1.0,), (0.5,))  # Wendlandt, equation (2.23)
+FIRST_ORDER = Quadrature((1.0,), (1.0,))  # equation (2.45): the points of SHAKE; without constraints, of Verlet
+ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE, equations (2.33) to (2.37); without constraints, velocity Verlet
 
 
 class EndMomenta(NamedTuple):
-    """Momenta (n,) at the beginning and at the end of a step, without constraint impulses."""
+    """Momenta (n,) at the beginning (`before`) and at the end (`after`) of a step, without constraint impulses."""
 
     before: Array
     after: Array
@@ -65,7 +66,7 @@ class Variational(ImplicitIntegrator):
     def velocity_between(self, t: Number, x: Array, y: Array, h: Number) -> Array:
         """Return the velocity (n,) at x (n,) from which a step h [s] from time t [s] leads to the coordinates y (n,).
 
-        With this velocity, a motion can start from two given points, as in S4.
+        With this velocity, a motion can start from two given points, as in Wendlandt's thesis.
         """
         d = (y - x) / h
         return self._projected(x, self.end_momenta(t, x, d, h).before, d).xdot
@@ -73,14 +74,15 @@ class Variational(ImplicitIntegrator):
     def defect(self, now: State, h: Number, d: Array) -> Array:
         """Return the momentum (n,) that a step with mean velocity d (n,) requires, minus the momentum before the step.
 
-        This is equation (2.27) of S4. Constraint impulses must balance the result.
+        This is Wendlandt's equation (2.27). Constraint impulses must balance the result.
         """
         return self.end_momenta(now.t, now.x, d, h).before - now.p
 
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
         """Return the rows (m + l, n) along which constraint impulses act, taken at the beginning of the step.
 
-        The rows are the derivatives Dg of m constraints, and l nonholonomic rows.
+        The rows are the derivatives Dg of m constraints, and below them l nonholonomic rows. The method of variational
+        integrators does not use h and d.
         """
         return self.system.rows(now.x)
 
@@ -102,7 +104,7 @@ class Variational(ImplicitIntegrator):
         These are the discrete Legendre transforms. The momentum at the beginning is minus the derivative of the action
         with respect to the first point; the momentum at the end is the derivative with respect to the second point.
         Forces are included. With a chart, points move along a straight line between chart(x) at both ends, and the
-        pullback maps momenta to the coordinates (equations (2.41) and (2.42) of S4).
+        pullback maps momenta to the coordinates (Wendlandt, equations (2.41) and (2.42)).
         """
         system, y = self.system, x + h * d
         X = system.point(x)
@@ -116,11 +118,12 @@ class Variational(ImplicitIntegrator):
         return EndMomenta(system.pulled_back(x, before), system.pulled_back(y, after))
 
     def _projected(self, x: Array, p: Array, guess: Array) -> Projected:
-        """Return the momentum p (n,) at x (n,) and its velocity, projected onto the constraints.
+        """Return momentum, velocity and impulses that result from the projection of p onto the constraints at x.
 
-        `guess` (n,) is a velocity estimate. This is the second half of RATTLE (equations (2.36) and (2.37) of S4): it
-        enforces Dg xdot = 0 at every step. The projection does not change the following points, because the impulses at
-        the beginning of the next step act along the same rows.
+        The arguments are coordinates x (n,), the momentum p (n,) before projection, and a velocity estimate `guess`
+        (n,). This is the second half of RATTLE (Wendlandt, equations (2.36) and (2.37)): it enforces Dg xdot = 0 at
+        every step. The projection does not change the following points, because the impulses at the beginning of the
+        next step act along the same rows.
         """
         system = self.system
         G = system.rows(x)
