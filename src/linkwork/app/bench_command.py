@@ -85,9 +85,12 @@ def measure(console: Console) -> int:
 
 
 def times(m: lw.Mechanism) -> tuple[float, float, float]:
-    """Return the times [s] of forward dynamics for one call and per state of a batch, and the rk4 steps per second."""
+    """Return the times [s] of forward dynamics for one state and per state of a batch, and the steps per second.
+
+    Steps per second are the rk4 steps of all members of a simulated batch, divided by its computing time.
+    """
     rng, tau, d = np.random.default_rng(0), np.zeros(m.nv), lw.compile(m)
-    q = np.tile(start_of(m, 0).q, (STATES, 1))  # at other positions loops may be open, and feet deep in the ground
+    q = np.tile(start_of(m, 0).q, (STATES, 1))  # at other positions, loops may be open, and feet deep in the ground
     v = d.consistent(q, rng.normal(size=(STATES, m.nv)))
     dt = _step(m, q[0])
     how: dict[str, Any] = {"duration": STEPS * dt, "dt": dt, "method": "rk4", "every": STEPS}

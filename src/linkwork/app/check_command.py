@@ -84,9 +84,7 @@ def _solid_pairs(m: Mechanism) -> Iterator[RenderableType]:
 
 
 def _unused_shapes(m: Mechanism) -> Iterator[RenderableType]:
-    """Yield a line that says that the collision shapes of moving bodies are not used, if the mechanism has no
-    contacts.
-    """
+    """Yield a line on unused collision shapes, if the mechanism has shapes on moving bodies but no contacts."""
     count = sum(shape.role == "collision" for body in m.bodies[1:] for shape in body.geometry)
     if count and not (m.contacts or m.collisions):
         number = "1 collision shape of a moving body" if count == 1 else f"{count} collision shapes of moving bodies"
@@ -99,8 +97,9 @@ def fault_text(fault: Fault) -> Text:
 
 
 def verdict(file: str, errors: int, doubts: int) -> Text:
-    """Return the last line of the report: whether the file is usable, and the numbers of errors and warnings
-    (`doubts`).
+    """Return the last line of the report: whether the file is usable, and its numbers of errors and warnings.
+
+    `doubts` is the number of warnings.
     """
     counts = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((errors, "error"), (doubts, "warning")) if n]
     if errors:

@@ -24,12 +24,12 @@ from linkwork.spatial.scalar import Array
 OUT = Path("out")
 DURATION, RAMP = 10.0, 6.0  # duration of the run, and of the motion to the target position [s]
 TARGET = np.radians([60.0, -40.0, 70.0, 30.0, 50.0, 0.0, -20.0, 30.0, -60.0, 0.0, -45.0, 20.0])  # left arm, right arm
-STIFFNESS = np.tile([80.0, 80.0, 40.0, 2.0, 2.0, 1.0], 2)  # of the controller at each joint [N m/rad]
-DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # of the controller at each joint [N m s/rad]
+STIFFNESS = np.tile([80.0, 80.0, 40.0, 2.0, 2.0, 1.0], 2)  # gain at each joint [N m/rad]
+DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # gain at each joint [N m s/rad]
 
 
 def reach(t: Any, q: Array, v: Array) -> Array:
-    """Return the joint forces (18,) [N m] of a PD controller that moves both arms smoothly to TARGET.
+    """Return the joint forces (18,) [N, N m] of a PD controller that moves both arms smoothly to TARGET.
 
     The forces on the base are zero.
     """
@@ -73,7 +73,7 @@ def _arms(run: lw.Run) -> Table:
 
 
 def _reaction(run: lw.Run) -> Table:
-    """Return a table of the displacements of base, tool and centre of mass, and of the drift of the momentum."""
+    """Return a table of the displacements of base, tool and centre of mass in a run, and its drift of momentum."""
     base, tool = run["pose.base"][[0, -1]], run["pose.left tool"][[0, -1]]
     turned = np.degrees(np.linalg.norm(run.mechanism.difference(run.q[0], run.q[-1])[3:6]))
     drift = np.abs(run.momentum - run.momentum[0]).max(axis=0)

@@ -39,7 +39,7 @@ def run_machine(
 
     `what` is the name of the example or file, `out` the folder for results, and `seed` the seed of random velocities.
     `plot`, `report` and `compare` are true to draw a figure, to print the report, and to repeat the run with half the
-    step. `how` are arguments of `simulate`; if an argument is None, it has the value of the example, or the default.
+    step. `how` are arguments of `simulate`; for None, the value of the example applies, or else the default.
     """
     drawn = drawing(plot)
     given = {name: value for name, value in how.items() if value is not None}
@@ -110,8 +110,8 @@ def found(console: Console, what: str) -> lw.Mechanism:
 def start_of(m: lw.Mechanism, seed: int) -> Start:
     """Return the initial state of a run: keyframe "start", else the first keyframe, else the neutral position.
 
-    If all velocities are zero, they are replaced by random velocities from the random seed `seed`. Open loops are
-    closed, and velocities satisfy the constraints.
+    If all velocities are zero, they are replaced by random velocities from the random seed `seed`. If a closure error
+    of the position exceeds OPEN, the loops are closed first. The velocities satisfy the constraints.
     """
     d = lw.compile(m, target="numpy")
     if m.keyframes:
@@ -128,7 +128,7 @@ def start_of(m: lw.Mechanism, seed: int) -> Start:
 
 
 def _neutral_within_limits(joint: Joint) -> Array:
-    """Return the neutral coordinates of a joint, moved into its limits."""
+    """Return the neutral coordinates of a joint, clipped to its limits unless the joint has a quaternion."""
     q = joint.kind.neutral()
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     return np.clip(q, joint.lower, joint.upper) if limited and joint.kind.nq == joint.kind.nv else q

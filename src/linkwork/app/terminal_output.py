@@ -70,7 +70,7 @@ def keeping_stopped_runs() -> Iterator[None]:
 
 @contextmanager
 def _handling_interrupts(handler: Any) -> Iterator[None]:
-    """Context manager in which Ctrl-C calls `handler`."""
+    """Context manager in which Ctrl-C calls `handler(signal number, stack frame)`."""
     # Python allows only the main thread to set signal handlers
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -47,16 +47,16 @@ BALANCED = {"method": "midpoint", "dt": 1e-3}  # method and step for an energy b
 def build(name: str = "biped") -> Mechanism:
     """Build the biped. In the keyframe "start" its knees are bent and its soles are 4.6 mm above the floor.
 
-    Both experiments of the paper begin in this keyframe. The frame of the trunk is at its centre of mass. The frames
-    "left foot centre" and "right foot centre" are the paper's frames of the feet, links 7 and 13. The order of the
-    joints is that of the paper's numbers 2 to 7 and 8 to 13; the paper does not say whether joint 2 or 4 is the roll
-    joint.
+    Both experiments of Wendlandt's chapter 4 begin in this keyframe. The frame of the trunk is at its centre of mass.
+    The frames "left foot centre" and "right foot centre" are Wendlandt's frames of the feet, links 7 and 13. The order
+    of the joints is that of Wendlandt's joints 2 to 7 and 8 to 13; the thesis does not say whether joint 2 or 4 is the
+    roll joint.
     """
     return builder(name).keyframe("start", start()).build()
 
 
 def simulation_arguments(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
-    """Return keyword arguments with which `lw.simulate` simulates the biped `m` with the sampled `controller`.
+    """Return keyword arguments for `lw.simulate`: the biped `m` with `controller`, called RATE times per second.
 
     `duration` [s] is the simulated time.
     """
@@ -84,7 +84,7 @@ def builder(name: str) -> Builder:
 
 
 def _leg(b: Builder, side: str, y: float) -> None:
-    """Add a leg with its foot and contacts to the Builder; `y` [m] is the lateral position of the leg."""
+    """Add the leg `side` ("left" or "right"), with foot and contacts, to the Builder; `y` [m] is its y coordinate."""
     small = {"mass": 0.343, "inertia": (0.00028,) * 3}
     links = (
         ("hip", small, X, (0, y, HIP - TRUNK)),
@@ -128,7 +128,7 @@ def _foot_inertia() -> Array:
 
 
 def _shape(b: Builder, side: str) -> None:
-    """Add the visual shapes of a leg to the Builder."""
+    """Add the visual shapes of the leg `side` ("left" or "right") to the Builder."""
     b.geometry(f"{side} hip", Sphere(0.06))
     b.geometry(f"{side} thigh", Capsule(0.06, HIP - KNEE), at=(0, 0, 0.5 * (KNEE - HIP)))
     b.geometry(f"{side} shank", Capsule(0.045, KNEE - ANKLE), at=(0, 0, 0.5 * (ANKLE - KNEE)))

@@ -31,7 +31,7 @@ REACH = 0.155  # x of the block's centre when it hits the back [m], approximate
 def build() -> Mechanism:
     """Build biped and block, with contacts between block, back and floor.
 
-    The keyframe "start" is the paper's initial state.
+    The keyframe "start" is Wendlandt's initial state.
     """
     b = biped.builder("biped_hit")
     moment = MASS * EDGE**2 / 6.0
@@ -47,7 +47,7 @@ def build() -> Mechanism:
 
 
 def controller(m: Mechanism, **options: Any) -> Controller:
-    """Return the balance controller of the paper, for `lw.sampled(controller(m), 500)`.
+    """Return Wendlandt's balance controller, for `lw.sampled(controller(m), 500)`.
 
     See `balance` for `options`.
     """
@@ -55,15 +55,15 @@ def controller(m: Mechanism, **options: Any) -> Controller:
 
 
 def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: the biped under Wendlandt's controller, for `duration` [s]."""
     m = build()
     return biped.simulation_arguments(m, controller(m), duration) | biped.BALANCED
 
 
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
-    """Return coordinates (7,) and velocity (6,) of a block that is thrown with `speed` [m/s] at the biped's back.
+    """Return coordinates (7,) [m, quaternion] and velocity (6,) of a block that is thrown at the biped's back.
 
-    The block hits the back at `height` [m]; `y` [m] is its lateral position.
+    `speed` [m/s] is the speed along -x. The block hits the back at `height` [m]; `y` [m] is its world y coordinate.
     """
     flight = (PLACE[0] - REACH) / speed
     rise = (height - PLACE[2]) / flight + 0.5 * biped.GRAVITY * flight

@@ -21,12 +21,12 @@ TARGET = (-0.01, 0.0, 1.10, 0.99144486, -0.13052619, 0.0, 0.0)
 
 
 def build() -> Mechanism:
-    """Build the biped; the keyframe "start" is the initial position of the paper."""
+    """Build the biped; the keyframe "start" is Wendlandt's initial position."""
     return biped.build("biped_reach")
 
 
 def controller(m: Mechanism, **options: Any) -> Controller:
-    """Return the balance controller of the paper, for `lw.sampled(controller(m), 500)`.
+    """Return Wendlandt's balance controller, for `lw.sampled(controller(m), 500)`.
 
     See `balance` for `options`.
     """
@@ -34,7 +34,7 @@ def controller(m: Mechanism, **options: Any) -> Controller:
 
 
 def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: the biped under Wendlandt's controller, for `duration` [s]."""
     m = build()
     return biped.simulation_arguments(m, controller(m), duration) | biped.BALANCED
 

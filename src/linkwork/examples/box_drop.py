@@ -10,7 +10,7 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 
 SIZE = (0.3, 0.4, 0.2)  # lengths of the edges [m]
-MASS = 70.0  # [kg]
+MASS = 70.0  # mass of the box [kg]
 STIFFNESS, DAMPING = 75_000.0, 2000.0  # [N/m], [N s/m] of each contact, normal and tangential
 # coefficient of friction, not given in the paper; with 0.36 to 0.44 the box moves as in the paper's figures
 FRICTION = 0.4
@@ -22,9 +22,9 @@ UPSIDE_DOWN = (0.0, 0.0, 1.0, 0.0)
 
 
 def build(friction: float = FRICTION) -> Mechanism:
-    """Build a uniform box with a contact at each corner, in the paper's order.
+    """Build a uniform box with a contact at each corner, in Wendlandt's order.
 
-    The keyframe "start" is the paper's initial state. `friction` is the coefficient of friction.
+    The keyframe "start" is Wendlandt's initial state. `friction` is the coefficient of friction.
     """
     b = Builder("box_drop", gravity=(0, 0, -GRAVITY))
     squares = np.square(SIZE)

@@ -25,7 +25,7 @@ KINDS: tuple[JointKind, ...] = (
 def build() -> Mechanism:
     """Build the tree of eight bodies with a free root.
 
-    The paper gives only the graph; the joint kinds, masses and positions are linkwork's choice.
+    Wendlandt's thesis gives only the graph; the joint kinds, masses and positions are linkwork's choice.
     """
     b = Builder("branched_tree")
     for k, (parent, kind) in enumerate(zip(PARENTS, KINDS, strict=True), start=1):

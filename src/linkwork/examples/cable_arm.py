@@ -44,7 +44,8 @@ def build() -> Mechanism:
 def moments() -> list[float]:
     """Return, for each link, its first moment of mass [kg m] about its joint.
 
-    The masses of all links further outboard count as a point mass at the end of the link.
+    The result has the joints from the stand outward. The masses of all links further outboard count as a point mass at
+    the end of the link.
     """
     return [mass * length / 2 + sum(MASSES[k + 1 :]) * length
             for k, (mass, length) in enumerate(zip(MASSES, LENGTHS, strict=True))]  # fmt: skip

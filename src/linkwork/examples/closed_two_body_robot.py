@@ -51,7 +51,7 @@ class Loop(NamedTuple):
 def loop(R: float, L: float, alpha: float) -> Loop:
     """Return the angle beta of the closed loop and its derivatives, for the angle alpha [rad] of body 1; see `Loop`.
 
-    R and L [m] are the lengths of bodies 1 and 2. Misprint: the paper has R cos(alpha) instead of R sin(alpha).
+    R and L [m] are the lengths of bodies 1 and 2. Misprint: Schiehlen's paper has R cos(alpha) instead of R sin(alpha).
     """
     beta = float(np.arcsin(R * np.sin(alpha) / L))
     slope = R * np.cos(alpha) / (L * np.cos(beta))
@@ -61,7 +61,7 @@ def loop(R: float, L: float, alpha: float) -> Loop:
 def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
     """Return coordinates q = (alpha, -alpha - beta) [rad] and velocities v (2,) [rad/s] that close the loop.
 
-    R and L [m] are the lengths of the bodies, alpha [rad] is the angle of body 1, and `rate` [rad/s] its time
+    R and L [m] are the lengths of bodies 1 and 2, alpha [rad] is the angle of body 1, and `rate` [rad/s] its time
     derivative.
     """
     beta, slope, _ = loop(R, L, alpha)
@@ -71,14 +71,14 @@ def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
 def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
     """Return the acceleration of the angle alpha [rad/s^2] and the constraint force F [N] of the loop along +y.
 
-    Both are from the paper's equations (24) and (25), with misprints corrected. `numbers` are I1, I2, m2, R, L of
+    Both are from Schiehlen's equations (24) and (25), with misprints corrected. `numbers` are I1, I2, m2, R, L of
     `build`. alpha [rad] and `rate` [rad/s] are the angle of body 1 and its time derivative. M1 [N m] is the torque on
     body 1, and F2 [N] the force on the end of body 2 along -x.
     """
     I1, I2, m2, R, L = numbers
     beta, _, curve = loop(R, L, alpha)
     I = I1 + m2 * R**2
-    row = np.array([R * np.cos(alpha), -L * np.cos(beta)])  # Q_c of the paper
+    row = np.array([R * np.cos(alpha), -L * np.cos(beta)])  # the constraint row, Schiehlen's Q_c
     pull = -I2 * R**2 * np.sin(alpha) * np.cos(alpha) + I * L**2 * np.sin(beta) * np.cos(beta)
     turning = -I * L * curve * np.cos(beta) * I2 * rate**2
     F = (-I2 * row[0] * M1 + pull * F2 + turning) / (I2 * row[0] ** 2 + I * row[1] ** 2)

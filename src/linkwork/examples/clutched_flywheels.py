@@ -22,7 +22,7 @@ ENGAGED = 0.1  # time at which the clutch engages [s]
 def build(capacity: float = CAPACITY) -> Mechanism:
     """Build two flywheels that rotate about x, with a drive "motor" on the first.
 
-    The clutch "clutch" slips at its `capacity` [N m]; it is released at the start.
+    The clutch "clutch" slips if its torque reaches `capacity` [N m]; it is released at the start.
     """
     b = Builder("clutched_flywheels", gravity=(0, 0, 0))
     for k, (name, inertia, radius) in enumerate(zip(("first", "second"), INERTIAS, RADII, strict=True)):

@@ -37,9 +37,9 @@ BROWN = (0.45, 0.30, 0.18, 1.0)
 TRIPODS = {0.0: (0.12, 0.37, 0.66, 1.0), 0.5: (0.76, 0.34, 0.10, 1.0)}  # colours of the legs, by the phase of the gait
 # stiffness of the muscles at each joint [N m/rad]
 STIFFNESS = dict(zip(JOINTS, (5e-3, 5e-3, 2e-3, 5e-3, 2e-3), strict=True))
-DAMPING = dict(zip(JOINTS, (6e-6, 6e-6, 1e-6, 4e-6, 1e-6), strict=True))  # [N m s/rad]
+DAMPING = dict(zip(JOINTS, (6e-6, 6e-6, 1e-6, 4e-6, 1e-6), strict=True))  # damping at each joint [N m s/rad]
 GROUND: dict[str, Any] = {"stiffness": 150.0, "damping": 0.15, "friction": 1.0}  # contact of a foot [N/m], [N s/m]
-PERIOD, STRIDE, LIFT = 0.12, 12.0 * MM, 3.0 * MM  # period of the gait [s]; stroke and lift of a foot [m]
+PERIOD, STRIDE, LIFT = 0.12, 12.0 * MM, 3.0 * MM  # period of the gait [s]; backward stroke and lift of a foot [m]
 RAMP = 0.12  # time after the start in which strides grow [s]
 STEP, ROW = 2.5e-5, 2e-3  # integration step, and interval between samples [s]
 
@@ -134,7 +134,7 @@ def neutral_angles(leg: Leg) -> dict[str, Number]:
 
 
 def controller(m: Mechanism) -> Callable[..., Array]:
-    """Return the walking controller: PD control of all joints moves the feet along straight strokes."""
+    """Return the walking controller, a function of (t, q, v): PD control of joints for straight strokes of the feet."""
     joints = [(m.joints[f"{name} {joint}"], STIFFNESS[joint], DAMPING[joint]) for name in LEGS for joint in JOINTS]
 
     def walk(t: Number, q: Array, v: Array) -> Array:

@@ -16,7 +16,7 @@ from linkwork.simulation import Run, simulate
 MASS, AHEAD, YAW_INERTIA = 30.0, 0.25, 2.5
 WHEEL, ROLL, TURN = 2.0, 0.02, 0.012  # mass of a wheel [kg], inertia about its axle and about a diameter [kg m^2]
 SHAFT = 0.004  # inertia of the drive shaft [kg m^2]
-# radius of a wheel, distance between wheels [m]; mean wheel speed per shaft speed
+# radius of a wheel [m], distance between wheels [m], and mean wheel speed per shaft speed
 RADIUS, TRACK, RATIO = 0.15, 0.6, 0.2
 CURVE = 3.0  # radius of the curve [m]
 TORQUE, STEERED, DURATION = 0.8, 1.0, 4.0  # torque of the motor [N m]; time of the start of the curve, and end time [s]

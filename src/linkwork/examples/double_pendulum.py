@@ -34,16 +34,16 @@ def build(
 
 
 def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array, w: Array, alpha: Array) -> Array:
-    """Return the joint torques (2,) [N m] by the paper's equations (3) to (6) and (8) to (11).
+    """Return the joint torques (2,) [N m] by Muir and Neuman's equations (3) to (6) and (8) to (11).
 
-    Misprint: f_iL2 has m1 instead of m2. See `build` for m1, m2, a1, a2 and g; q, w, alpha (2,) are joint angles [rad],
-    rates [rad/s] and accelerations [rad/s^2].
+    Misprint: their inertial force of link 2, f_iL2, has m1 instead of m2. See `build` for m1, m2, a1, a2 and g; q, w,
+    alpha (2,) are joint angles [rad], rates [rad/s] and accelerations [rad/s^2].
     """
     (s1, s2, s12), (c1, c2, c12) = np.sin([q[0], q[1], sum(q)]), np.cos([q[0], q[1], sum(q)])
-    x1, y1 = -a1 * w[0] ** 2, a1 * alpha[0]  # (8), (9)
-    x2 = -a1 * c2 * w[0] ** 2 + a1 * s2 * alpha[0] - a2 * (w[0] + w[1]) ** 2  # (10)
-    y2 = a1 * s2 * w[0] ** 2 + a1 * c2 * alpha[0] + a2 * (alpha[0] + alpha[1])  # (11)
-    # (3) and (4) give the ground force, (5) gives tau_2, (6) gives tau_1
+    x1, y1 = -a1 * w[0] ** 2, a1 * alpha[0]  # equations (8), (9)
+    x2 = -a1 * c2 * w[0] ** 2 + a1 * s2 * alpha[0] - a2 * (w[0] + w[1]) ** 2  # equation (10)
+    y2 = a1 * s2 * w[0] ** 2 + a1 * c2 * alpha[0] + a2 * (alpha[0] + alpha[1])  # equation (11)
+    # equations (3) and (4) give the ground force, (5) gives tau_2, (6) gives tau_1
     ground = np.linalg.solve(
         [[s12, -c12], [c12, s12]],
         [

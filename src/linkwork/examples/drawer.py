@@ -12,7 +12,7 @@ from linkwork.model import Box, Builder, Guide, Mechanism, Prismatic
 from linkwork.simulation import simulate
 from linkwork.spatial.scalar import Array, Number
 
-MASS, GRAVITY = 4.0, 9.81  # [kg], [m/s^2]
+MASS, GRAVITY = 4.0, 9.81  # mass of the drawer [kg], gravity [m/s^2]
 FRICTION, LENGTH = 0.4, 0.3  # coefficient of friction, length of the guide [m]
 # distance [m] between the line of the pull and the centre line at which the drawer jams
 JAM = LENGTH / (2.0 * FRICTION)

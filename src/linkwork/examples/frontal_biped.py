@@ -79,7 +79,7 @@ def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
     feet, and 2 d2 the distance between the hips.
     """
     (l1, l3), feet = numbers.legs, numbers.feet
-    left = l1 * np.array([np.sin(lean), np.cos(lean)])  # left hip, from the left foot
+    left = l1 * np.array([np.sin(lean), np.cos(lean)])  # position of the left hip [m] relative to the left foot
     right = circle_intersection(left, np.array([feet, 0.0]), 2 * numbers.hip, l3)
     across, down = right - left, np.array([feet, 0.0]) - right
     return np.array([lean, np.arctan2(-across[1], across[0]), np.arctan2(down[0], down[1]) % (2 * np.pi)])
@@ -94,7 +94,7 @@ def relative(absolute: Array) -> Array:
 
 
 def closure_coefficients(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
-    """Return the two coefficient matrices (2, 3) of the second time derivative of the loop closure equations.
+    """Return two coefficient matrices (2, 3) [m] of the second time derivative of the loop closure equations.
 
     The first matrix multiplies the accelerations of the paper's angles, the second one their squared rates. In the
     first time derivative, the first matrix multiplies the rates. `theta` (3,) [rad] are the paper's angles.
@@ -108,7 +108,7 @@ def closure_coefficients(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Arra
 def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
     """Return the rates (3,) [rad/s] of the paper's angles while both feet are at rest.
 
-    `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is the rate of the left leg.
+    `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is the time derivative of the left leg's angle.
     """
     rows, _ = closure_coefficients(theta, numbers)
     return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))
@@ -129,7 +129,7 @@ class Motion(NamedTuple):
 
 
 def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
-    """Return accelerations and ground forces from the paper's equations and the loop closure.
+    """Return accelerations and ground forces from Muir and Neuman's equations and the loop closure.
 
     Equation (1) is the balance of forces at the body's centre, equation (2) that of torques at four joints. Together
     with the loop closure, these are nine linear equations for nine unknowns. `theta` (3,) [rad] are the angles, `omega`
@@ -149,11 +149,12 @@ def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) 
 def propagation(
     theta: Array, omega: Array, alpha: Array, u: Array, left: Array, right: Array, numbers: Numbers = NUMBERS
 ) -> Array:
-    """Return the residuals (7,) [N, N m] of the paper's equations (1) and (2), which are sums of its sixteen forces.
+    """Return the residuals (7,) [N, N m] of Muir and Neuman's equations (1) and (2), sums of their sixteen forces.
 
     The three residuals of equation (1) are at the point C2, the four of equation (2) at A1, L12, A3 and L31. `theta`,
-    `omega` and `alpha` (3,) are angles, rates and accelerations, u (4,) motor torques, `left` and `right` the ground
-    forces (F1, G1, H1) and (F4, G4, H4). In the plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle).
+    `omega` and `alpha` (3,) are the paper's angles [rad], their rates and accelerations; u (4,) [N m] are the motor
+    torques, `left` and `right` [N, N m] the ground forces (F1, G1, H1) and (F4, G4, H4). In the plane, six-vectors are
+    (fx, fy, tz), and positions are (x, y, angle).
     """
     (t1, t2, t3), (w1, w2, w3), (a1, a2, a3) = theta, omega, alpha
     (m1, m2, m3), (I1, I2, I3), (k1, k2, k3) = numbers.masses, numbers.inertias, numbers.centres
@@ -162,7 +163,7 @@ def propagation(
         transformed_force((0.0, 0.0, turn), np.array([0.0, -m * GRAVITY, 0.0]))
         for m, turn in ((m1, -t1), (m2, -t2), (m3, np.pi - t3))
     )
-    # acceleration of the hip, in the body's axes
+    # acceleration of the left hip [m/s^2], in the body's axes
     hip = transformed_force((0.0, 0.0, t1 - t2), np.array([l1 * a1, -l1 * w1**2, 0.0]))[:2]
     inert_1 = -np.array([m1 * k1 * a1, -m1 * k1 * w1**2, -I1 * a1])
     inert_2 = -np.append(m2 * (hip + np.array([k2 * a2 - d2 * w2**2, -d2 * a2 - k2 * w2**2])), -I2 * a2)

@@ -13,7 +13,8 @@ BRIEF = 5  # number of samples; shorter contacts do not count as stance
 def slips(run: Run, since: float = 0.0) -> Array:
     """Return, for each stance phase after `since` [s], the largest distance [m] of the foot from its touchdown point.
 
-    The result has shape (phases,). Distances are in the world's x, y plane and include the deflection of compliant
+    The result has shape (phases,). A stance phase that began before `since` counts from `since` on; phases of less than
+    BRIEF samples do not count. Distances are in the world's x, y plane and include the deflection of compliant
     contacts. The samples of the run must be dense enough to resolve the motion of the feet.
     """
     found, poses = [], run.dynamics.poses(run.q)
@@ -32,7 +33,8 @@ def slips(run: Run, since: float = 0.0) -> Array:
 def motor_power(run: Run, since: float = 0.0) -> Array:
     """Return the mean positive power [W] of each motor (motors,) after `since` [s]; braking power counts as zero.
 
-    The motors are the drives; in a mechanism without drives, all joints.
+    The mean is over all samples after `since`. The motors are the drives; in a mechanism without drives, all joint
+    velocities count as motors.
     """
     m, late = run.mechanism, run.t >= since
     rows = np.array([drive.row for drive in m.drives] or np.eye(m.nv))
@@ -41,7 +43,7 @@ def motor_power(run: Run, since: float = 0.0) -> Array:
 
 
 def cost_of_transport(run: Run, since: float = 0.0) -> float:
-    """Return the cost of transport after `since` [s]: motor energy per weight and distance, dimensionless."""
+    """Return the cost of transport after `since` [s]: motor energy divided by weight and path length, dimensionless."""
     late = np.flatnonzero(run.t >= since)
     distance = np.linalg.norm(np.diff(run.q[late, :2], axis=0), axis=1).sum()
     weight = run.mechanism.mass * np.linalg.norm(run.mechanism.gravity)

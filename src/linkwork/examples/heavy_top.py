@@ -22,7 +22,7 @@ def build() -> Mechanism:
 
 
 def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Array]:
-    """Return q (4,), v (3,) [rad/s] and dv/dt (3,) [rad/s^2] of the top in steady precession.
+    """Return the quaternion q (4,), v (3,) [rad/s] and dv/dt (3,) [rad/s^2] of the top in steady precession.
 
     The precession rate p is `precession` [rad/s], the tilt from the vertical `tilt` [rad]. The spin rate s satisfies
 

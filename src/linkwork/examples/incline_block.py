@@ -11,7 +11,7 @@ from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 from linkwork.spatial.scalar import Array
 
 SIZE = (0.2, 0.2, 0.02)  # lengths of the edges [m]
-MASS = 2.0  # [kg]
+MASS = 2.0  # mass of the block [kg]
 STIFFNESS, DAMPING = 2e4, 200.0  # [N/m], [N s/m] of the contact at each corner of the lower face
 # Overdamped along the incline, so that a corner that begins to stick hardly moves beyond its anchor
 TANGENTIAL_DAMPING = 2000.0

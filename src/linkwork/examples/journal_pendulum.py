@@ -12,7 +12,7 @@ from linkwork.model import Bearing, Builder, Mechanism, Revolute, Sphere
 from linkwork.simulation import simulate
 from linkwork.spatial.scalar import Array
 
-MASS, LENGTH, GRAVITY = 2.0, 0.5, 9.81  # [kg], [m], [m/s^2]
+MASS, LENGTH, GRAVITY = 2.0, 0.5, 9.81  # point mass [kg], length of the rod [m], gravity [m/s^2]
 FRICTION, RADIUS = 0.3, 0.04  # coefficient of friction, and radius of the journal [m]
 START = 1.2  # angle [rad] at which the pendulum is released at rest
 

@@ -25,10 +25,10 @@ def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
 
 
 def circle_intersection(first: Array, second: Array, reach: float, other: float) -> Array:
-    """Return the intersection (2,) [m] of two circles, about `first` with radius `reach` and about `second` with
-    `other`.
+    """Return the intersection (2,) [m] of two circles about the points `first` and `second` (2,) [m].
 
-    Of the two intersections, the result is that to the left of the line from `first` to `second`.
+    Their radii are `reach` and `other` [m]. Of the two intersections, the result is that to the left of the line from
+    `first` to `second`.
     """
     line = second - first
     apart = float(np.sqrt(line @ line))
@@ -51,11 +51,11 @@ class MovingLink(NamedTuple):
 
 
 def input_force(links: Sequence[MovingLink], speed: float, acceleration: float, gravity: float) -> float:
-    """Return the force [N m or N] on the coordinate s that produces its acceleration, by Eksergian's equation.
+    """Return the force on the coordinate s, [N m] for s in rad or [N] for s in m, that gives s an acceleration.
 
-    The force is I(s) s'' + I'(s) s'^2 / 2 + V'(s). I is the generalized inertia, the sum of m (x'^2 + y'^2) + J
-    angle'^2 over all links, and V the potential of gravity [m/s^2] along -y. `links` are all moving links, and `speed`
-    is s'.
+    By Eksergian's equation, the force is I(s) s'' + I'(s) s'^2 / 2 + V'(s). I is the generalized inertia, the sum of m
+    (x'^2 + y'^2) + J angle'^2 over all links, and V the potential of gravity [m/s^2] along -y. `links` are all moving
+    links, `speed` is s' and `acceleration` is s''.
     """
     total = 0.0
     for mass, inertia, first, second in links:

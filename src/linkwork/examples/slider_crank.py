@@ -36,13 +36,16 @@ def build(crank: float = 0.8, speed: float = 10.0) -> Mechanism:
 
 
 def coordinates(crank: float) -> Array:
-    """Return the coordinates q (3,) [rad, rad, m] of the closed linkage: crank, rod relative to the crank, slider."""
+    """Return the coordinates q (3,) of the closed linkage for the crank angle `crank` [rad].
+
+    They are the angle of the crank [rad], that of the rod relative to the crank [rad], and the slider position [m].
+    """
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)  # angle between rod and rail
     return np.array([crank, -lean - crank, CRANK * np.cos(crank) + ROD * np.cos(lean)])
 
 
 def coordinate_derivatives(crank: float) -> tuple[Array, Array]:
-    """Return the first and second derivatives, (3,) each, of the joint coordinates with respect to the crank angle."""
+    """Return the first and second derivatives, (3,) each, of the coordinates q with respect to `crank` [rad]."""
     lean1, lean2 = rod_angle_derivatives(crank)
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = np.array([1.0, -lean1 - 1.0, -CRANK * np.sin(crank) - ROD * np.sin(lean) * lean1])
@@ -51,9 +54,9 @@ def coordinate_derivatives(crank: float) -> tuple[Array, Array]:
 
 
 def rod_angle_derivatives(crank: float) -> tuple[float, float]:
-    """Return the first and second derivatives of the angle between rod and rail with respect to the crank angle.
+    """Return the first and second derivatives of the angle `lean` between rod and rail with respect to `crank` [rad].
 
-    The angle satisfies ROD sin(lean) = CRANK sin(crank).
+    The angle `lean` [rad] satisfies ROD sin(lean) = CRANK sin(crank).
     """
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = CRANK * np.cos(crank) / (ROD * np.cos(lean))

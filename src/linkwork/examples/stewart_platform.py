@@ -35,7 +35,8 @@ def top_points() -> Array:
 def legs(position: Array, R: Array) -> Array:
     """Return the vectors (6, 3) [m] from the lower to the upper ends of the legs.
 
-    The platform is at `position` (3,) [m] with the rotation R (3, 3).
+    They are in the world's axes. The platform is at `position` (3,) [m], with the rotation matrix R (3, 3) from its
+    axes to those of the world.
     """
     return position + top_points() @ R.T - base_points()
 

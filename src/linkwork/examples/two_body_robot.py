@@ -13,9 +13,9 @@ from linkwork.spatial.scalar import Array
 def build(I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4) -> Mechanism:
     """Build the robot without gravity.
 
-    Body 1 has the inertia I1 [kg m^2] about the ground pin. Body 2 has the mass m2 [kg] and inertia I2; it is pinned to
-    body 1 at the distance R [m] from the ground pin. The frame "end" of body 2 is at the distance L [m] from the pin
-    between both bodies.
+    Body 1 has the inertia I1 [kg m^2] about the ground pin. Body 2 has the mass m2 [kg] and, about its centre, the
+    inertia I2 [kg m^2]; it is pinned to body 1 at the distance R [m] from the ground pin. The frame "end" of body 2 is
+    at the distance L [m] from the pin between both bodies.
     """
     b = Builder("two_body_robot", gravity=(0, 0, 0))
     b.body("body 1", mass=1.0, inertia=(I1, I1, I1))
@@ -29,7 +29,7 @@ def build(I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: 
 def equations(
     I1: float, I2: float, m2: float, R: float, L: float, q: Array, M1: float, F2: float
 ) -> tuple[Array, Array]:
-    """Return the mass matrix (2, 2) and generalized forces (2,) of the paper's equation (21).
+    """Return the mass matrix (2, 2) and generalized forces (2,) of Schiehlen's equation (21).
 
     Misprint: the paper has P2 instead of F2. See `build` for I1, I2, m2, R and L; q (2,) [rad] are the joint angles, M1
     [N m] is the torque on body 1, and F2 [N] pulls the end of body 2 along -x.

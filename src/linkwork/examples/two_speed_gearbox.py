@@ -33,7 +33,7 @@ def build(selected: int = 1) -> Mechanism:
 
 
 def inertia_at_load(ratio: float) -> float:
-    """Return the total inertia [kg m^2] of motor and load, reflected to the load, in the gear with the given ratio."""
+    """Return the total inertia [kg m^2] of motor and load, reflected to the load, for a gear with the ratio `ratio`."""
     return ratio**2 * (ROTOR + SHAFT) + LOAD
 
 

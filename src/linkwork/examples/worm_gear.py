@@ -78,7 +78,8 @@ def arguments(duration: float = 0.5) -> dict[str, Any]:
 def acceleration_from_rest() -> float:
     """Return the acceleration [rad/s^2] of the worm in the run of `arguments`, without the mass of the nut.
 
-    The worm feels the torque and the inertia of the wheel, multiplied by the ratio and divided by the efficiency.
+    On the worm, the load of the wheel acts multiplied by the ratio and divided by the efficiency, its inertia
+    multiplied by the squared ratio and divided by the efficiency.
     """
     back = ratio() / efficiency()
     return (0.2 + 1.0 * back) / (WORM + WHEEL * ratio() * back)

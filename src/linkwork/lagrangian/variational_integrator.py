@@ -81,8 +81,8 @@ class Variational(ImplicitIntegrator):
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
         """Return the rows (m + l, n) along which constraint impulses act, taken at the beginning of the step.
 
-        The rows are the derivatives Dg of m constraints, and below them l nonholonomic rows. The method of variational
-        integrators does not use h and d.
+        The rows are the derivatives Dg of m constraints, and below them l nonholonomic rows. The arguments h and d are
+        not used.
         """
         return self.system.rows(now.x)
 
