@@ -137,7 +137,7 @@ def _shape(b: Builder, side: str) -> None:
 
 
 def claim() -> Claim:
-    """Check that the biped starts with level soles at the height given by trigonometry, and has the paper's mass.
+    """Check that the biped starts with level soles at the height given by trigonometry, and has the printed mass.
 
     Return the measured error and its tolerance as a `Claim`.
     """

@@ -12,7 +12,7 @@ from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 SIZE = (0.3, 0.4, 0.2)  # lengths of the edges [m]
 MASS = 70.0  # mass of the box [kg]
 STIFFNESS, DAMPING = 75_000.0, 2000.0  # [N/m], [N s/m] of each contact, normal and tangential
-# coefficient of friction, not given in the paper; with 0.36 to 0.44 the box moves as in the paper's figures
+# coefficient of friction, not given in the thesis; with 0.36 to 0.44 the box moves as in the paper's figures
 FRICTION = 0.4
 GRAVITY = 9.81
 PLACE = (0.0, 0.0, 0.3)  # start position of the centre [m]

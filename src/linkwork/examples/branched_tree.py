@@ -38,7 +38,7 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Check that the paper's factorization H^T phi^T M phi H equals the mass matrix of linkwork.
+    """Check that Wendlandt's factorization H^T phi^T M phi H equals the mass matrix of linkwork.
 
     linkwork computes the mass matrix by the composite-rigid-body algorithm. Return the measured error and its tolerance
     as a `Claim`.

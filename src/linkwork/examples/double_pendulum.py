@@ -22,7 +22,7 @@ def build(
     """Build the pendulum: masses m1, m2 [kg] at the ends of links of length a1, a2 [m].
 
     Gravity g [m/s^2] acts along -y. Both links hang down at zero angles. `friction` is the friction law of both pins;
-    the paper has no friction.
+    Muir and Neuman's paper has no friction.
     """
     b = Builder("double_pendulum", gravity=(0, -g, 0))
     b.body("link 1", mass=m1, com=(a1, 0, 0))
@@ -56,7 +56,7 @@ def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array
 
 
 def claim() -> Claim:
-    """Check that recursive inverse dynamics gives the same torques as the paper's force propagation.
+    """Check that recursive inverse dynamics gives the same torques as Muir and Neuman's force propagation.
 
     Return the measured error and its tolerance as a `Claim`.
     """

@@ -20,7 +20,7 @@ GRAVITY = 9.81
 
 
 class Numbers(NamedTuple):
-    """Masses [kg], inertias [kg m^2] and lengths [m] of the biped, which the paper does not give.
+    """Masses [kg], inertias [kg m^2] and lengths [m] of the biped, which Muir and Neuman's paper does not give.
 
     Links 1, 2, 3 are left leg, body and right leg.
     """
@@ -41,7 +41,7 @@ def build(lean: float = 0.12, numbers: Numbers = NUMBERS, friction: FrictionLaw 
     """Build the biped in the plane x, y, with gravity along -y, and with the friction law `friction` in all pins.
 
     In the keyframe "start" the left leg has the angle `lean` [rad], at rest. Joint axes point along -z (clockwise), so
-    that sums of joint angles are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 = q1 + q2 + q3. The
+    that sums of joint angles are Muir and Neuman's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 = q1 + q2 + q3. The
     paper's angles of the left leg and of the body are zero if they are upright; that of the right leg is zero if the
     leg is upside down. The biped is planar, so that three of the five constraint rows of the right ankle are redundant.
     """
@@ -86,7 +86,7 @@ def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
 
 
 def relative(absolute: Array) -> Array:
-    """Return the joint angles (3,) [rad] of the biped for the paper's absolute angles (3,) [rad].
+    """Return the joint angles (3,) [rad] of the biped for Muir and Neuman's absolute angles (3,) [rad].
 
     The same map applies to rates and accelerations.
     """
@@ -96,8 +96,8 @@ def relative(absolute: Array) -> Array:
 def closure_coefficients(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
     """Return two coefficient matrices (2, 3) [m] of the second time derivative of the loop closure equations.
 
-    The first matrix multiplies the accelerations of the paper's angles, the second one their squared rates. In the
-    first time derivative, the first matrix multiplies the rates. `theta` (3,) [rad] are the paper's angles.
+    The first matrix multiplies the accelerations of Muir and Neuman's angles, the second one their squared rates. In
+    the first time derivative, the first matrix multiplies the rates. `theta` (3,) [rad] are the paper's angles.
     """
     (l1, l3), across = numbers.legs, 2 * numbers.hip
     (s1, s2, s3), (c1, c2, c3) = np.sin(theta), np.cos(theta)
@@ -106,7 +106,7 @@ def closure_coefficients(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Arra
 
 
 def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
-    """Return the rates (3,) [rad/s] of the paper's angles while both feet are at rest.
+    """Return the rates (3,) [rad/s] of Muir and Neuman's angles while both feet are at rest.
 
     `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is the time derivative of the left leg's angle.
     """
@@ -114,11 +114,11 @@ def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
     return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))
 
 
-# --- the paper's equations ---
+# --- Muir and Neuman's equations ---
 
 
 class Motion(NamedTuple):
-    """Accelerations (3,) [rad/s^2] of the paper's angles, and forces of the ground on the feet.
+    """Accelerations (3,) [rad/s^2] of Muir and Neuman's angles, and forces of the ground on the feet.
 
     `left` (3,) and `right` (3,) are the paper's ground forces F1, G1, H1 and F4, G4, H4 [N, N m].
     """
@@ -220,7 +220,7 @@ def torque(u: float) -> Array:
 
 
 def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
-    """Return accelerations and ground forces of the mechanism in the paper's variables.
+    """Return accelerations and ground forces of the mechanism in Muir and Neuman's variables.
 
     `theta` (3,) [rad] are the angles, `omega` (3,) [rad/s] the rates, and u (4,) [N m] the motor torques. The right
     ankle closes the loop and has no coordinate: its motor is an external torque on the right leg.
@@ -237,7 +237,7 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
 
 
 def claim() -> Claim:
-    """Check accelerations and ground forces against the paper's equations, for random states and torques.
+    """Check accelerations and ground forces against Muir and Neuman's equations, for random states and torques.
 
     Return the measured error and its tolerance as a `Claim`.
     """

@@ -20,7 +20,7 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Check that the paper's initial state has 33 J and the angular momentum (0, 6, 12) kg m^2/s.
+    """Check that Wendlandt's initial state has 33 J and the angular momentum (0, 6, 12) kg m^2/s.
 
     Return the measured error and its tolerance as a `Claim`.
     """

@@ -43,11 +43,11 @@ def limbs(mechanism: Mechanism) -> LimbSystem:
     return limb_system(mechanism, motors(), measured_from=from_frame)
 
 
-# --- the paper's matrices ---
+# --- Nelson and Quinn's matrices, with the numbers of their equations ---
 
 
 def matrices(system: LimbSystem) -> dict[str, Array]:
-    """Return the matrices of the paper's equations (42) to (49) by name, computed by linkwork.
+    """Return the matrices of Nelson and Quinn's equations (42) to (49) by name, computed by linkwork.
 
     The result has the matrices D of a limb on the bottom frame and of a limb on the top frame, D1, D2 and D3.
     Rotational coordinates of the base are angular velocities; they equal Euler angle rates in the neutral position.
@@ -57,7 +57,7 @@ def matrices(system: LimbSystem) -> dict[str, Array]:
 
 
 def printed() -> dict[str, Array]:
-    """Return the matrices of the paper's equations (42) to (49) by name, as printed in the paper."""
+    """Return the matrices of Nelson and Quinn's equations (42) to (49) by name, as printed in the paper."""
     base, y, z = (0, np.eye(6)), np.array([[0.0], [1.0], [0.0]]), np.array([[0.0], [0.0], [1.0]])  # (43)
     D_A = [block for k in range(4) for block in (base, (6 + 3 * k, np.eye(3)))]  # (45)
     D_B = [block for k in range(4) for block in (base, (18 + 2 * k, np.eye(2)))]  # (46)

@@ -74,7 +74,7 @@ def knee(frame: str, leg: str) -> str:
 def turn(frame: str, leg: str) -> dict[str, float]:
     """Return the ratio of each joint, by name, in the angle between a tibia and the body frame: 1 for hip and knee.
 
-    A cable drives this angle (the paper's equation (29)).
+    A cable drives this angle (Nelson and Quinn's equation (29)).
     """
     return {hip(frame, leg): 1.0, knee(frame, leg): 1.0}
 

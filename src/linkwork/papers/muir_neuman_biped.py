@@ -24,7 +24,7 @@ from linkwork.papers.printed_values import Compared, planar, position, position_
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
-THETA = angles(0.07)  # the paper's angles [rad]
+THETA = angles(0.07)  # Muir and Neuman's angles [rad]
 OMEGA = rates(THETA, 0.4)  # time derivatives of these angles [rad/s]
 U = np.array([20.0, -15.0, 30.0, 10.0])  # torques [N m] of left ankle, left hip, right hip, right ankle
 PIN = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])  # coupling matrix of a pin about z
@@ -94,7 +94,7 @@ def _couplings(found: Propagation) -> list[Compared]:
 
 
 def _unknowns(found: Propagation, motion: Motion) -> Array:
-    """Return the values (n,) of the unknowns of the propagation equations `found` in the paper's motion `motion`.
+    """Return the values (n,) of the unknowns of the propagation equations `found` in the motion `motion`.
 
     The unknowns are the accelerations, forces and torques that the columns of the equations multiply; the last entry is
     1.
@@ -165,7 +165,7 @@ def _forces(found: Propagation) -> list[Compared]:
 
 
 def _inertial(body: int, acceleration: Array) -> Array:
-    """Return the printed inertial force (6,) of a body at its centre of mass, in the paper's axes of this body.
+    """Return the printed inertial force (6,) of a body at its centre of mass, in Muir and Neuman's axes of this body.
 
     `body` is LEFT, BODY or RIGHT. `acceleration` (3,) [rad/s^2] are the accelerations of the paper's angles; the
     acceleration of the centre of mass follows from them.

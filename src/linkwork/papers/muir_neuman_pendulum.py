@@ -88,7 +88,7 @@ def _forces(equations: Propagation) -> list[Compared]:
 
 
 def _balances(equations: Propagation) -> list[Compared]:
-    """Return the coefficients of the paper's equations (3) to (7), in the order of UNKNOWNS.
+    """Return the coefficients of Muir and Neuman's equations (3) to (7), in the order of UNKNOWNS.
 
     The accelerations of the links in them are expressed by joint accelerations, by equations (8) to (11).
     """
@@ -123,7 +123,7 @@ def _balances(equations: Propagation) -> list[Compared]:
 
 
 def _accelerations() -> list[Compared]:
-    """Return the values of the paper's equations (8) to (11), as computed by linkwork and as printed.
+    """Return the values of Muir and Neuman's equations (8) to (11), as computed by linkwork and as printed.
 
     They are the accelerations [m/s^2] of the frames L12 and L22, at the outer ends of the links, in their own axes.
     """

@@ -63,7 +63,7 @@ EVENT_COLUMNS = ("walk", "time", "event", "energy [J]", "impulse [N m s]", "cons
 
 
 class Matrix(NamedTuple):
-    """A matrix of the paper with its name, as computed by linkwork (`found`) and as printed."""
+    """A matrix of Nelson and Quinn's paper with its name, as computed by linkwork (`found`) and as printed."""
 
     name: str
     found: Array

@@ -55,7 +55,7 @@ class Map(NamedTuple):
     """Result of many throws of the block: from which throws the biped recovers, for two controllers.
 
     The throws have all combinations of `speeds` [m/s] and lateral positions `places` [m]. The boolean arrays (speeds,
-    places) are True where the biped recovered: `printed` with the paper's controller, `in_cones` with a controller that
+    places) are True where the biped recovered: `printed` with Wendlandt's controller, `in_cones` with a controller that
     limits foot forces to friction cones. `seconds` [s] is the computing time of all runs.
     """
 
@@ -144,12 +144,12 @@ def fallen(t: Any, q: Array, v: Array) -> Any:
 
 
 def biped_statements(found: Biped) -> list[Statement]:
-    """Return the statements of the paper's section 4.3, each with the result of linkwork's experiments `found`."""
+    """Return the statements of Wendlandt's section 4.3, each with the result of linkwork's experiments `found`."""
     return [*_reach_statements(found.reach), *_hit_statements(found.hit), *_map_statements(found.survived)]
 
 
 def _reach_statements(one: BipedRun) -> list[Statement]:
-    """Return the paper's statements about the first experiment, with linkwork's results from the run `one`."""
+    """Return Wendlandt's statements about the first experiment, with linkwork's results from the run `one`."""
     run = one.run
     controller: Any = biped_reach.controller(run.mechanism)
     first = controller.stages(0.0, run.q[0], run.v[0])
@@ -189,7 +189,7 @@ def _reach_statements(one: BipedRun) -> list[Statement]:
 
 
 def _hit_statements(one: BipedRun) -> list[Statement]:
-    """Return the paper's statements about the second experiment, with linkwork's results from the run `one`."""
+    """Return Wendlandt's statements about the second experiment, with linkwork's results from the run `one`."""
     run, t = one.run, one.run.t
     m, states = run.mechanism, np.asarray(run["contact.state"] > 1.0)
     names = [pair.name for pair in m.contact_pairs]

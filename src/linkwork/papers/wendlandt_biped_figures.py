@@ -26,7 +26,7 @@ SIZE, TALL = (6.4, 3.8), (6.4, 4.4)  # sizes of figures [inches]
 
 
 def biped_figures(found: Biped) -> Iterator[Drawn]:
-    """Yield all figures in the order of the paper, then the map of throws."""
+    """Yield all figures in the order of Wendlandt's thesis, then the map of throws."""
     yield from _of_run(found.reach, 3, "Experiment 1")
     about = f"Experiment 2: biped and block at {SNAPSHOT:g} s with lifted heels; faint: at 0 s"
     yield as_drawn("4.11", about, _snapshot(found.hit))

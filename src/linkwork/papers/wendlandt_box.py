@@ -54,7 +54,7 @@ def box_experiment() -> Box:
 
 
 def statements(box: Box) -> list[Statement]:
-    """Return the statements of the paper's section 5.3, each with linkwork's result from the run `box`."""
+    """Return the statements of Wendlandt's section 5.3, each with linkwork's result from the run `box`."""
     run, t = box.run, box.run.t
     x, y, z = run.q[:, :3].T
     states, iterations = run["contact.state"], run["iterations"]
@@ -101,7 +101,7 @@ def statements(box: Box) -> list[Statement]:
 
 
 def _vertex_statements(sequences: list[str]) -> list[Statement]:
-    """Return the paper's statements about the contact states of the eight vertices, with linkwork's results.
+    """Return Wendlandt's statements about the contact states of the eight vertices, with linkwork's results.
 
     `sequences` are linkwork's sequences of contact states as text, one for each vertex.
     """
@@ -151,7 +151,7 @@ def as_page(found: list[Statement]) -> str:
 
 
 def statement_table(found: list[Statement]) -> str:
-    """Return the statements of the paper and linkwork's results as an HTML table."""
+    """Return the statements of Wendlandt's thesis and linkwork's results as an HTML table."""
     text = '<div class="table"><table class="said"><tr><th>paper</th><th>linkwork</th></tr>'
     for one in found:
         kind = "" if one.agrees else ' class="far"'
@@ -160,7 +160,7 @@ def statement_table(found: list[Statement]) -> str:
 
 
 def box_figures(box: Box) -> Iterator[Drawn]:
-    """Yield Figures 5.3 to 5.6 of the paper, computed by linkwork."""
+    """Yield Figures 5.3 to 5.6 of Wendlandt's thesis, computed by linkwork."""
     run = box.run
     figure, grid = _grid((6.4, 3.8), 3, 1)
     for axes, line, name, colour in zip(grid.flat, run.q[:, :3].T, "xyz", COLOURS, strict=False):

@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
 
 
 def figures(body: Experiment, pendulum: Experiment) -> Iterator[Drawn]:
-    """Yield all figures of chapter 2 in the order of the paper."""
+    """Yield all figures of chapter 2 in the order of Wendlandt's thesis."""
     yield _against_step("2.2", "Rigid body: run time against step size", body, "seconds", "time [s]")
     yield _against_step("2.3", "Rigid body: quaternion error against step size", body, "position", "error")
     yield _coordinate("2.4", "Rigid body: q_y against time, h = 0.0001 s and 0.1 s", body, 2, "q_y", ("DVP",))
@@ -65,14 +65,14 @@ def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def as_drawn(number: str, about: str, figure: Figure) -> Drawn:
-    """Return a matplotlib figure as SVG, with its number in the paper `number` and its caption `about`."""
+    """Return a matplotlib figure as SVG, with its number `number` in Wendlandt's thesis and its caption `about`."""
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
     return Drawn(number, about, stream.getvalue())
 
 
 def _against_step(number: str, about: str, experiment: Experiment, column: str, unit: str) -> Drawn:
-    """Return a figure of one column of the tables of linkwork and of the paper, over the step size.
+    """Return a figure of one column of the tables of linkwork and of Wendlandt's thesis, over the step size.
 
     `column` is the name of the column in `Measured`, and `unit` the label of the vertical axis. Columns of errors get a
     reference line of second order. `number` and `about` are number and caption of the figure.

@@ -21,7 +21,7 @@ FINE = 1e-5  # step [s] with which the second point of the rigid body is compute
 
 
 class Measured(NamedTuple):
-    """One row of the paper's tables: computing time [s], and the errors of position, energy [J] and momentum.
+    """One row of Wendlandt's tables: computing time [s], and the errors of position, energy [J] and momentum.
 
     The function `error` computes these errors.
     """
@@ -58,7 +58,7 @@ class Experiment(NamedTuple):
         """Return the relative differences (3,) between the computed and the printed errors of position, energy and
         momentum.
 
-        The keys are method and step size. The difference is nan where the paper prints zero.
+        The keys are method and step size. The difference is nan where Wendlandt's thesis prints zero.
         """
         found = {}
         for key, printed in self.printed.items():
@@ -72,7 +72,7 @@ def error(values: Array, standard: Array) -> float:
     """Return the error of samples `values` (N, m): their mean distance from the reference `standard` (N, m), divided by
     m.
 
-    This is the paper's definition, equations (2.53) and (2.56).
+    This is Wendlandt's definition, equations (2.53) and (2.56).
     """
     return float(np.linalg.norm(np.atleast_2d(values - standard), axis=1).mean() / values.shape[1])
 
@@ -101,7 +101,7 @@ TABLE_2_1 = {
 def rigid_body() -> Any:
     """Return the free rigid body in unit quaternions as a discrete system.
 
-    With the midpoint rule, the paper's equation (2.46) becomes equation (2.51).
+    With the midpoint rule, Wendlandt's equation (2.46) becomes equation (2.51).
     """
 
     def lagrangian(q: Array, rate: Array) -> Any:
@@ -120,7 +120,7 @@ def rigid_body() -> Any:
 def spins(q: Array, h: float) -> Array:
     """Return the body angular velocities (T - 1, 3) [rad/s] between successive quaternions q (T, 4).
 
-    The formula is the paper's equation (2.50); h [s] is the step size.
+    The formula is Wendlandt's equation (2.50); h [s] is the step size.
     """
     x, y = q[:-1].T, q[1:].T
     return ((product(conjugate(x), y) - product(conjugate(y), x)) / h)[1:].T
@@ -135,7 +135,7 @@ def spin_energies(q: Array, h: float) -> Array:
 
 
 def rigid_body_experiment() -> Experiment:
-    """Return the results for the free rigid body, with all methods and step sizes of the paper's Table 2.1.
+    """Return the results for the free rigid body, with all methods and step sizes of Wendlandt's Table 2.1.
 
     Each run starts from two points. The second point is from a normalized Euler step of 1e-5 s, followed by steps of
     1e-5 s of the discrete variational principle (DVP).
@@ -176,7 +176,7 @@ TABLE_2_2 = {
 def double_spherical_pendulum(method: str) -> Any:
     """Return the double spherical pendulum: two point masses on rods, in Cartesian coordinates (6,).
 
-    Its Lagrangian is the paper's equation (2.54). `method` is the method of `lw.discrete`.
+    Its Lagrangian is Wendlandt's equation (2.54). `method` is the method of `lw.discrete`.
     """
     masses = np.repeat(MASSES, 3)
 
@@ -196,7 +196,8 @@ def double_spherical_pendulum(method: str) -> Any:
 def pendulum_start() -> tuple[Array, Array]:
     """Return the initial coordinates (6,) [m] and velocities (6,) [m/s] of the double spherical pendulum.
 
-    The paper gives x and y; z and its rate follow from the lengths of the rods, with both masses below the pivot.
+    Wendlandt's thesis gives x and y; z and its rate follow from the lengths of the rods, with both masses below the
+    pivot.
     """
     x, v = [], []
     above, rate_above = np.zeros(3), np.zeros(3)
@@ -219,7 +220,7 @@ def pendulum_energies(x: Array, h: float) -> Array:
 
 
 def pendulum_experiment() -> Experiment:
-    """Return the results for the double spherical pendulum, with all methods and step sizes of the paper's Table 2.2.
+    """Return the results for the double spherical pendulum, with all methods and step sizes of Wendlandt's Table 2.2.
 
     The reference is the energy-momentum method (EM) with steps of 1e-4 s. The reference run also gives the second
     points from which the runs with the discrete variational principle (DVP) start.
