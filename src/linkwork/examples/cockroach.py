@@ -47,7 +47,8 @@ STEP, ROW = 2.5e-5, 2e-3  # integration step, and interval between samples [s]
 class Leg(NamedTuple):
     """Dimensions of a leg: hip (3,) and neutral foot position (3,) in the body's frame [m], and link lengths [m].
 
-    The links are coxa, femur and tibia. `phase` is the phase of the leg in the gait, 0 or 0.5.
+    The links are coxa, femur and tibia. `phase` is the phase of the leg in the gait cycle, as a fraction of the period:
+    0 or 0.5.
     """
 
     hip: Array

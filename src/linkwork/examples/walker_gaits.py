@@ -160,7 +160,7 @@ class Walk(NamedTuple):
 
 
 def engaged(m: Mechanism) -> list[Any]:
-    """Return a schedule that engages all clutches at the start, which leaves 11 of 23 degrees of freedom."""
+    """Return a schedule that engages all clutches of the walker at 0 s: 11 of its 23 degrees of freedom remain."""
     return [(0.0, "engage", clutch.name) for clutch in m.clutches]
 
 
@@ -250,6 +250,6 @@ def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean
 
 
 def tilt(q: Array) -> Array:
-    """Return the inclination (...,) [rad] of the walker's top frame at the positions q (..., nq)."""
+    """Return the angle (...,) [rad] between the z axis of the walker's top frame and the vertical at q (..., nq)."""
     x, y = q[..., 4], q[..., 5]
     return np.arccos(1.0 - 2.0 * (x * x + y * y))

@@ -24,7 +24,7 @@ START = 0.5 * BELOW + TIBIA_LENGTH  # height [m] of the top frame with all feet 
 class BodyFrame(NamedTuple):
     """Data of one of the walker's two body frames: mass [kg], size of its box [m], and positions of its hips [m].
 
-    The hip positions are forward, sideways and up.
+    The hip positions are the distances forward and sideways, and the height, from the centre of the box.
     """
 
     mass: float

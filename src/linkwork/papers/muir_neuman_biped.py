@@ -96,8 +96,8 @@ def _couplings(found: Propagation) -> list[Compared]:
 def _unknowns(found: Propagation, motion: Motion) -> Array:
     """Return the values (n,) of the unknowns of the propagation equations `found` in the motion `motion`.
 
-    The unknowns are the accelerations, forces and torques that the columns of the equations multiply; the last entry is
-    1.
+    The unknowns are the accelerations, forces and torques that the columns of the equations multiply. The last entry of
+    the result is 1, the factor of the constant terms.
     """
     x = np.zeros(found.columns.one + 1)
     x[found.columns.a], x[found.columns.tau], x[-1] = relative(motion.accelerations), U[:3], 1.0

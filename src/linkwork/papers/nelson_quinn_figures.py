@@ -153,7 +153,7 @@ def _new(down: int, size: tuple[float, float], **options: Any) -> tuple[Figure, 
 
 
 def _drawn_samples(run: lw.Run) -> list[int]:
-    """Return the numbers of the samples at which to draw the walker: every APART metres along the path of the top
+    """Return the indices of the samples at which to draw the walker: every APART metres along the path of the top
     frame.
     """
     path = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(run.q[:, :2], axis=0), axis=1))])
@@ -161,9 +161,9 @@ def _drawn_samples(run: lw.Run) -> list[int]:
 
 
 def _draw_walker(axes: Axes, run: lw.Run, sample: int, along: tuple[int, int]) -> None:
-    """Draw the walker at sample number `sample`, projected on the two world axes `along` (top or right view).
+    """Draw the walker at the sample with the index `sample`, projected on the world axes with the indices `along`.
 
-    The nearest shape is drawn last.
+    `along` is (0, 1) in the top view. The nearest shape is drawn last.
     """
     poses, shapes = run.dynamics.poses(run.q[sample]), []
     for body in list(run.mechanism.bodies)[1:]:

@@ -113,7 +113,8 @@ def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]
 def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
     """Return the throws of the block from which the biped recovers, by `speeds` [m/s] and lateral `places` [m].
 
-    All blocks hit the back at the same height. For each controller, all throws are one batch.
+    All blocks hit the back at the same height. The biped recovers if the trunk is less than UPRIGHT [m] from its target
+    after WATCHED [s]. For each controller, all throws are one batch.
     """
     m = biped_hit.build()
     key, throw = m.keyframes["start"], m.joints["throw"]
